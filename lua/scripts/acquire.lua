@@ -1,8 +1,8 @@
--- acquire: takes the lock, goes in again, or queues for it; the one request of a waiter,
--- also as its sign of life and to come back after a connection was lost. May be sent twice.
+-- acquire: takes the lock, goes in again, or queues for it; the one request of a waiter, also as its sign of
+-- life and to come back after a connection was lost. May be sent twice.
 --
--- ARGV  2 id       the owner id of a new grant, until then the id in the queue
---       3 request  identifies the asking process in all of its requests
+-- ARGV  2 id       the owner id of a new grant
+--       3 request  identifies the asking process in all of its requests; the id in the queue
 --       4 kind     'w' for wrap, 'v' for a wrap of several locks that does not have all of them yet, 'a' for
 --                  acquire --while-pid, 'h' for acquire by hand
 --       5 lease    ms
@@ -15,7 +15,7 @@
 --      11 period   MS: do not run if a COMMAND was started less than nine tenths of so many ms ago;
 --                  okMS: nor if one ended with 0 that was started then, or ended since the caller began to
 --                  wait; or ''
---      12 strays   how many requests this process has left under way on connections that are no more
+--      12 strays   how many requests this process has left under way: copies of them may come late
 --      13 secret   hexadecimal digits: the caller takes the message `granted` with this secret for a grant;
 --                  or '': the caller is told its turn
 --      14 want     x: the lock alone; s: a shared hold; #N: one of the slots 1 to N; =A,B: one of these slots
@@ -26,30 +26,31 @@
 --
 -- Returns {'granted', owner, token, ttl ms, waited ms, hold count, mode}
 --         {'queued', ticket, ask again in ms at the latest, 1 when first else 0, ttl of the lock in ms,
---          now ms}
+--          now ms, ticket of the marker on whose channel an unlock of Redisson's may be told, or ''}
 --         {'busy', HOLDER...}       mode 'try', or held back after a restart
 --         {'full', waiters, HOLDER...}
 --         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
 --         {'ran ok', ms ago}        a COMMAND ended with 0 then, so the caller need not run; it has left
---         {'removed', HOLDER...}    somebody took the waiter out of the queue
+--         {'removed', HOLDER...}    somebody took the waiter out of the queue; or this is a late copy
 --         {'superseded', by, HOLDER...}  a newer one with `newest` has come since; by: who that is, or ''
 --         {'other', mode}           the inherited owner has a hold of another mode, or another slot
---         {'removed'}               this is a late copy, or all of it was given back
 --         {'spelled', name}         another spelling of this name is in use
 --         {'version', theirs, ours} the lock is in use by another version of this protocol
---         HOLDER...: owner, by, held, mode, holders, next, by hand, as `view` returns them; busy: '', '', -1,
---         '', 0, -1 and 0 if the lock is free, and others asked first
+--         HOLDER...: see `about` in holds.lua; busy: '', '', -1, '', 0, -1 and 0 if the lock is free, and
+--         others asked first
 
-local id, request, kind, lease, mode = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
-local ticket, again, limit, by = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[9]), ARGV[10]
-local period, strays, secret = ARGV[11] or '', tonumber(ARGV[12]) or 0, ARGV[13] or ''
+-- include base.lua
+
+local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local ticket, again, by = number(ARGV[7]), ARGV[8] == '1', ARGV[10]
+local period, strays = ARGV[11] or '', tonumber(ARGV[12]) or 0
 local want, newest = ARGV[14] or 'x', tonumber(ARGV[15] or '')
 local entry = kind .. request -- of `holds`
 
 -- The client subscribes before it asks. A server that refuses that reads the request all the same.
 local refusal
-if denied then
-	refusal = may_not_write() or denied(CHANNEL .. ':0', 'SUBSCRIBE')
+if lacking then
+	refusal = lacking() or lacking('channel', 'SUBSCRIBE')
 elseif check and not (check('SUBSCRIBE', CHANNEL) and check('PUBLISH', CHANNEL, '0')) then
 	refusal = redis.error_reply("NOPERM this user has no permissions to run 'PUBLISH " .. CHANNEL .. "'")
 end
@@ -57,76 +58,61 @@ if refusal then
 	return refusal
 end
 
--- include new_hold.lua log_event.lua
+read_lock(id)
+if lock.refusal then
+	return lock.refusal
+end
+local late, word = is_late(request, strays)
+local hold_mode, waited = 'x', 0 -- of the grant
 
--- The usual case: the lock is free, nobody waits, no hold has ended unnoticed, and our hash knows nothing of
--- the caller.
-if want == 'x' and not (ticket or again or newest) and period == '' and strays == 0 and
-	#call('HGETALL', LOCK) == 0 and call('LLEN', QUEUE) == 0 and call('ZCARD', TIMEOUTS) == 0 then
-	local name, version, token, grants, started, ours, back, turn, holder, hold, waiter, earlier =
-		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'n:granted', 'started', 'ours', 'back', 'turn', 'holder',
-			'h:' .. id, 'w:' .. id, 'r:' .. request))
-	local last_token, count = tonumber(token or nil), tonumber(grants or nil)
-	local last_start = match(started or '', '^([%d-]+) [%d-]+ %-$')
-	if name == LOCK and version == VERSION and ours == '0' and last_start and
-		not (turn or holder or hold or waiter or earlier) and last_token and last_token < MOST and
-		count and count < MOST and now >= (tonumber(back or 0) or MOST) then
-		token = format('%.0f', math.max(now, last_token + 1))
-		if kind == 'w' then
-			started = stamp .. ' ' .. last_start .. ' -'
-		end
-		call('HSET', LOCK, id, 1)
-		call('PEXPIRE', LOCK, lease)
-		call('HSET', STATE, 'token', token, 'holder', id, 'h:' .. id,
-			new_hold(token, lease, lease, 0, '-', 'x', entry, by),
-			'n:granted', format('%.0f', count + 1), 'started', started)
-		call('PEXPIRE', STATE, lease + 86400000)
-		log_event('granted', stamp, id, token, by, 0)
-		return {'granted', id, token, lease, 0, 1, 'x'}
+if late then
+	return {'removed'}
+end
+
+local function grant()
+	enter(call, hold_mode, id, want)
+	local hold = take(id, hold_mode, entry, lease, lease, by, waited, period)
+	if pass_on then
+		pass_on()
+		settle(hold)
+	else
+		touch(hold)
 	end
+	return {'granted', id, int(hold.token), lease, waited, 1, hold_mode}
+end
+
+-- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
+if not (word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
+	period ~= '' or match(lock.run, ' %d+$')) then
+	return grant()
 end
 
 -- in a function from here on
--- include base.lua hold_record.lua waiter_record.lua more_records.lua lock.lua
--- in a function from here on
--- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
--- include patience.lua queue_head.lua pass_on.lua queue_order.lua supersede.lua
+-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-local refused = begin(id, request, strays, 'removed')
-if refused then
-	return refused
-end
-
-local once_ms, once_ok = read_period(period)
+local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 
 local function too_soon()
-	introduce(note)
-	remember(period)
-	settle()
-	return {'ran', math.max(0, now - lock.started), about()}
-end
-
--- The caller need not run: it leaves the queue, if it is there. It is answered the same again, also if it has
--- not heard its ticket.
-local function ran_ok()
-	introduce(note)
-	remember(period)
-	if known(id) or call('ZSCORE', TIMEOUTS, id) then
-		local was_first = call('LINDEX', QUEUE, 0) == id
-		drop(id, was_first and 0 or nil, true)
-		record('left', stamp, id, nil, by, ticket and waited_by(id, {ticket = ticket}))
-		if was_first or not lock.field then
-			pass_on()
-		end
+	if remember(period) then
+		save_runs()
 	end
 	settle()
-	return {'ran ok', math.max(0, now - lock.ok_ended)}
+	return {'ran', math.max(0, now - (lock.runs.last or now)), about()}
+end
+
+-- What this process was told, or is to be told, by its last word.
+local function answer_again()
+	local newer = match(word, '^superseded (.*)$')
+	if newer then
+		return {'superseded', newer, about()}
+	end
+	return {'removed', about()}
 end
 
 -- Whether the slot of this mode is among those that are wanted.
-local function is_among(mode, want)
+local function is_wanted(slot_mode)
 	for _, name in ipairs(slots_of(want)) do
-		if mode == '=' .. name then
+		if slot_mode == '=' .. name then
 			return true
 		end
 	end
@@ -134,244 +120,283 @@ local function is_among(mode, want)
 end
 
 -- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
-local function reenter()
-	local mode = lock.hold and lock.hold.mode or lock.mode
-	if mode ~= 'x' and mode ~= want and not is_among(mode, want) then
-		return {'other', mode}
+local function reenter(hold)
+	if hold.mode ~= 'x' and hold.mode ~= want and not is_wanted(hold.mode) then
+		return {'other', hold.mode}
 	end
-	if not lock.token then
-		-- our hash was lost: a token that nobody has had
-		lock.token = now
-		introduce(call)
-		call('HSET', STATE, 'token', now)
-	end
-	if not has_hold(entry) then
-		-- beside others, only our hash knows how many holds the owner has
-		lock.count = (lock.mode == 'x' or lock.hold) and lock.count + 1 or 1
-		add_hold(entry)
-		set_count(lock.count)
-	end
-	local ttl = extend(lease)
-	settle()
-	return {'granted', lock.owner, lock.hold.token, ttl, number(lock.hold.waited) or 0, lock.count, mode}
-end
-
--- is_first: the caller stands at the head of the queue. It is taken out first: after a deletion a server out
--- of memory accepts the rest, too.
-local function grant(is_first, mode)
-	local waiter = not lock.empty and known(id)
-	local since = ticket or waiter and waiter.ticket or now_us
-	if waiter then
-		drop(id, is_first and 0 or nil)
-	end
-	local waited = waited_by(id, {ticket = since})
-	enter(call, mode, id, want)
-	local token = take(id, mode, entry, lease, lease, by, waited, '-', period)
-	remember(period)
-	if newest then
-		become_newest()
-	end
-	pass_on()
-	settle()
-	return {'granted', id, token, lease, waited, 1, mode}
-end
-
-local function count_present(most)
-	local count, index, other = 0, 0, call('LINDEX', QUEUE, 0)
-	while other and count < most do
-		count, index = count + (present(other) and 1 or 0), index + 1
-		other = call('LINDEX', QUEUE, index)
-	end
-	return count
-end
-
--- Queues the caller; or takes its sign of life, and renews its place.
-local function join()
-	local newcomer = not ticket and not again
-	if not lock.run or not ticket and lock.ours == 0 then
-		check_run(false)
-	end
-	lock.empty = false
-	introduce(call)
-	if once_ok then
-		remember(period) -- a COMMAND that ends with 0 looks for those who ask
-	end
-	if newest then
-		become_newest()
-	end
-	ticket = ticket or math.max(now_us, (lock.ticket or 0) + 1)
-	if ticket > (lock.ticket or 0) then -- after a loss of data, a waiter brings a larger one than we know
-		lock.ticket = ticket
-		call('HSET', STATE, 'ticket', int(ticket))
-	end
-	local is_new = not known(id)
-	local waiter = {
-		state = ARGV[7] == '' and 'new' or 'waits', ticket = ticket, seen = now, lease = ARGV[5],
-		secret = secret ~= '' and secret or '-', kind = kind, period = once_ms and period or '-', want = want,
-		by = by,
-	}
-	call('HSET', STATE, 'w:' .. id, waiter_text(waiter))
-	waiters[id] = waiter
-	if is_new or lock.ours == 0 then
-		lock.ours = lock.ours + 1
-		call('HSET', STATE, 'ours', lock.ours)
-		lock.ours_saved = lock.ours
-	end
-	local has_score = call('ZSCORE', TIMEOUTS, id)
-	if newcomer and is_new and not has_score then
-		lock.length = call('RPUSH', QUEUE, id) -- looking through a long queue would take long
-	elseif not has_score then
-		call('LREM', QUEUE, 0, id) -- a list without the score is not ours to trust
-		place(id, ticket)
-	end
-	give_score(id)
-end
-
--- Whether only Redisson's waiters stand before the caller. No script tells them when a lease ends, and not
--- all of them ask then: so the first of ours asks.
-local function is_first_of_ours()
-	for index = 0, LOOK_BEHIND do -- mostly the first one is ours
-		local other = call('LINDEX', QUEUE, index)
-		if not other or other == id or known(other) then
-			return other == id
+	if not has_entry(hold, entry) then
+		introduce()
+		if not hold.token then
+			-- our hash was lost, or this is a hold of Redisson's
+			if lock.token == 0 then
+				lock.token = now -- one that nobody has had
+				call('HSET', STATE, 'token', stamp)
+			end
+			hold.token = lock.token
 		end
+		hold.count = (lock.mode == 'x' or hold.holds ~= ',') and hold.count + 1 or 1
+		hold.holds = hold.holds .. entry .. ','
+		save_hold(hold) -- the first to be refused by a server out of memory
+		set_count(hold, hold.count)
+	end
+	local ttl, place = extend(hold, lease), ticket_of(request)
+	if place then -- another process of its owner was first
+		end_wait(request, place)
+		pass_on()
+	end
+	settle(hold)
+	return {'granted', hold.id, int(hold.token), ttl, hold.waited or 0, hold.count, hold.mode}
+end
+
+-- ---- --supersede ----
+
+-- Since when the caller waits, ms. Its ticket may be that of another one.
+local function waits_from()
+	if newest > 0 then
+		return newest < MOST and newest or now
+	end
+	return math.max(0, now + newest)
+end
+
+local function become_newest(its_ticket)
+	local other, since = read_newest()
+	if newest then
+		set_newest(request, other == request and since or waits_from(), its_ticket)
 	end
 end
 
--- Whether one or two others stand between the caller and the first.
-local function is_near()
-	return call('LINDEX', QUEUE, 1) == id or call('LINDEX', QUEUE, 2) == id or call('LINDEX', QUEUE, 3) == id
+-- Whether the caller began to wait later than the newest, or at the same time, and our hash does not know
+-- it: data were lost. The newest was back first, or the hash is a copy from before the caller came.
+local function is_newest_again(is_known)
+	local other, since = read_newest()
+	return newest and ticket and other and other ~= request and not is_known and
+		newest + CLOCK_SLACK_MS >= since
+end
+
+-- Whether a newer one has come since. A caller with a ticket was here before the newest, but for the case
+-- above. Any other caller comes for the first time: it is older if it has been asking for longer than the
+-- newest has waited. If the newest began in the future, the clock was set back, and nobody knows which is
+-- older. The caller counts as newer then, and if both began at the same time.
+local function is_outdated(is_known)
+	local other, since = read_newest()
+	if not (newest and other) or other == request then
+		return false
+	elseif ticket then
+		return not is_newest_again(is_known)
+	end
+	return waits_from() + CLOCK_SLACK_MS < since and since <= now
+end
+
+local function newest_by()
+	local other = read_newest()
+	local waiter, hold = waiter_of(other), find_hold(other)
+	return waiter and waiter.by or hold and by_of(hold) or ''
+end
+
+-- For a newcomer, and one that is the newest again: gives it the place and the ticket of the newest waiter,
+-- and takes that one out. Returns whether there was such a waiter.
+local function supersede()
+	local old, _, its_ticket = read_newest()
+	local stands_at = old and old ~= request and ticket_of(old)
+	its_ticket = stands_at or its_ticket
+	if not its_ticket or old == request then
+		return false
+	end
+	local its_by, its_time = waiter_of(old) and waiter_of(old).by, waited_by(old, its_ticket)
+	call('ZADD', OURS, int(its_ticket), request) -- before the other goes, with whom the batch may
+	become_newest(its_ticket)
+	ticket = its_ticket
+	put_first_marker()
+	set_last_word(old, 'superseded ' .. by)
+	if stands_at then -- else it seemed dead, and was passed over
+		take_out({old}, its_ticket)
+		record('superseded', stamp, old, nil, its_by, int(its_time), nil, nil, nil, nil, by)
+	end
+	tell(old, '0') -- it asks, and is answered so
+	return true
+end
+
+-- ---- The queue ----
+
+-- Whether so many waiters are present. Behind the first thousand each is taken for present.
+local function is_full()
+	local ids, count = {}, math.max(0, call('ZCARD', OURS) - MANY)
+	for i, waiter in ipairs(in_order(MANY)) do
+		ids[i] = waiter.id
+	end
+	for _ in pairs(present_of(ids)) do
+		count = count + 1
+	end
+	return count >= limit
+end
+
+-- A newcomer's ticket is larger than the last one that was given, or brought, whatever the clock says.
+local function new_ticket()
+	local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
+	return math.max(now_us, lock.ticket + 1, last + 1)
+end
+
+-- The caller waits, or goes on waiting.
+local function queue_up(is_newcomer)
+	if not read_run() or is_newcomer and not find_oldest() then
+		check_run(false) -- on which server process the waiters queue
+	end
+	introduce()
+	if match(period, '^ok') and remember(period) then
+		save_runs() -- a COMMAND that ends with 0 looks for those who ask
+	end
+	become_newest(ticket)
+	local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
+		id ~= request and id or '-', by}
+	lock.ticket = math.max(lock.ticket, ticket)
+	call('HSET', STATE, 'w:' .. request, table.concat(waiter, ' '), 'ticket', int(lock.ticket))
+	waiters[request] = nil
+	if is_newcomer then
+		stand(request, ticket, true)
+	end
 end
 
 -- Whether the lease that ends in so many ms is that of an owner which was handed the lock, and has not
 -- renewed it yet.
 local function is_untaken_until(ms)
-	local hold = lock.hold
-	if MODES[lock.field] then
-		local owner = call('ZRANGE', HOLDERS, now + ms, now + ms, 'BYSCORE', 'LIMIT', 0, 1)[1]
-		hold = owner and read_hold(owner, call('HGET', STATE, 'h:' .. owner))
+	local owner = lock.field
+	if MODES[owner] then
+		owner = call('ZRANGE', HOLDERS, int(now + ms), int(now + ms), 'BYSCORE', 'LIMIT', 0, 1)[1]
 	end
-	return hold and is_untaken(hold)
+	return owner and find_hold(owner) and is_untaken(find_hold(owner))
 end
 
--- When a waiter must ask again at the latest if nobody tells it anything. ms: in how many ms there may be
--- room for the first; nil: there is.
-local function ask_in(first, ms)
-	if not ms and first ~= id then
-		return see_in(first)
-	elseif first ~= id and ms >= 0 and is_untaken_until(ms) and is_near() then
-		-- both the owner and the first may hang
-		return math.min(turn_ends(first, now + ms) - now + 1, SIGN_OF_LIFE_MS)
-	elseif first ~= id and (ms < 0 or not is_first_of_ours()) then
-		return SIGN_OF_LIFE_MS
-	elseif not ms then
-		return math.max(1, lock.back - now)
-	elseif ms == -1 then
+-- When the caller must ask again at the latest if nobody tells it anything. rank: its place among ours, from
+-- 0.
+local function ask_in(first, first_ticket, rank)
+	local is_first = first == request
+	local waiter = first_ticket and waiter_of(first)
+	local room, ms = fit(is_first and want or waiter and waiter.want or 'x')
+	if is_stuck then
+		return 1
+	elseif is_first and now < back_at() then
+		return math.max(1, back_at() - now)
+	elseif room then
+		return is_first and 1 or see_in(first, first_ticket or scores[first])
+	elseif is_first and ms == -1 then
 		return TURN_MS -- nobody knows when such a lock ends
+	elseif ms >= 0 and rank == 0 and not first_ticket then
+		return math.min(ms + 1, seen_dead_in(first), SIGN_OF_LIFE_MS)
+	elseif ms >= 0 and (is_first or rank <= 3 and is_untaken_until(ms)) then
+		return math.min(ms + 1, SIGN_OF_LIFE_MS)
 	end
-	return math.min(ms + 1, SIGN_OF_LIFE_MS)
+	return SIGN_OF_LIFE_MS
 end
 
-local function queued()
-	local first = passed_over == 0 and first_waiter(id)
-	if passed_over > 0 or first ~= id and fit(want_of(first)) then
-		first = pass_on(id)
-	end
-	local room, ms = fit(want_of(first), true)
-	if room and first == id and now >= lock.back then
-		tell_turn(id) -- it asks at once; the second looks whether it has
-	end
-	settle(true)
-	return {'queued', int(ticket), ask_in(first, ms), first == id and 1 or 0,
-		lock.mode == 'x' and ms or call('PTTL', LOCK), now}
+local refused = begin(id)
+if refused then
+	return refused
 end
-
+local inside = find_hold(id)
 for i = 16, #ARGV do
-	if select_holder(ARGV[i]) and not is_kept() then
-		return reenter()
-	end
+	local hold = find_hold(ARGV[i])
+	inside = hold and hold.state == 'held' and hold or inside
 end
-if MODES[lock.field] then
-	lock.owner, lock.hold, lock.count = nil, nil, nil
-	select_hold(id, lock.mine)
-end
-if lock.owner == id and is_kept() then
+if word and not (inside and has_entry(inside, entry)) then
+	return answer_again()
+elseif inside and inside.state == 'kept' then
 	return {'removed'} -- all of it was given back
-elseif lock.owner == id then
-	return reenter()
+elseif inside then
+	return reenter(inside)
 end
 
-if lock.waiter and lock.waiter.state == 'removed' and (ticket or again) then
-	return {'removed', about()} -- a newcomer is another waiter with the same id
-elseif lock.waiter and lock.waiter.state == 'superseded' and (ticket or again) then
-	return {'superseded', lock.waiter.by, about()}
-elseif ticket and ran(period) and not known(id) and has_ended(id, 'left') then
-	return too_soon() -- it was answered so, and has not heard it
+local is_waiting = ticket_of(request)
+local brought = ticket
+ticket = ticket or is_waiting -- it has not heard its ticket
+if not ticket and read_newest() == request then
+	ticket = select(3, read_newest()) -- and was passed over meanwhile
 end
-if again and not ticket then
-	-- it has not heard its ticket; it may have been dropped since, or was handed the lock in vain
-	ticket = lock.waiter and lock.waiter.ticket or lock.mine and number(lock.mine.unheard)
-end
-if is_outdated() then
+if is_outdated(is_waiting) then
 	return {'superseded', newest_by(), about()}
 end
-local was_late = is_newest_again() -- an older one was back first
-if ticket then
-	notice_loss(ticket / 1000)
+local was_late = is_newest_again(is_waiting) -- an older one was back first
+if brought then
+	notice_loss(brought / 1000, brought > lock.ticket)
 end
-if ticket and again then
+if brought and again then
 	check_run(true)
 end
 
-traceless = mode == 'try'
-local was_amiss = check_queue()
-local since = newest and newest ~= 0 and waits_from() or ticket and waits_since(id, {ticket = ticket})
+local since = newest and newest ~= 0 and waits_from() or ticket and waits_since(request, ticket)
 if is_done(period, since) then
-	return ran_ok()
-end
-if was_late then
-	supersede()
-end
-local hold_mode = now >= lock.back and fit(want) or nil -- nil: there is no room now
--- Whether there is room, and the caller is the first in the queue: then its place needs no renewal.
-local is_next = ticket and hold_mode and call('LINDEX', QUEUE, 0) == id and known(id)
-if ticket and not is_next then
-	join()
-end
-if not ticket and ran(period) then
+	if remember(period) then
+		save_runs()
+	end
+	if is_waiting then
+		local was_first = find_oldest() == request
+		record('left', stamp, request, nil, by, int(waited_by(request, is_waiting)))
+		end_wait(request, is_waiting)
+		if was_first or not lock.field then
+			pass_on()
+		end
+	end
+	settle()
+	return {'ran ok', math.max(0, now - (lock.runs.ok_ended or now))}
+elseif not ticket and ran(period) then
 	return too_soon()
 end
-if newest and not ticket and mode ~= 'try' and supersede() then
-	join()
+is_traceless = ARGV[6] == 'try'
+local room = fit(want)
+if is_traceless and not room then
+	return {'busy', about()}
 end
-local first = is_next and id or first_waiter(id)
-local is_free = hold_mode and now >= lock.back -- first_waiter may have noticed a restart
-if is_free and first == id and ran(period) then
+local has_left = false
+if was_late or newest and not ticket and not is_traceless then
+	has_left = supersede()
+end
+if not has_left and ticket and ticket ~= is_waiting then
+	if is_waiting then -- a late copy of its first request had queued it anew
+		take_out({request}, is_waiting)
+	end
+	stand(request, ticket)
+end
+
+local first, first_ticket = first_waiter(request)
+if (not first or first == request) and fit(want) and now >= back_at() and ran(period) then
 	-- this waiter stood behind the run that has just been
-	drop(id, 0)
-	record('left', stamp, id, nil, by, waited_by(id, {ticket = ticket}))
+	record('left', stamp, request, nil, by, int(waited_by(request, ticket)))
+	end_wait(request, ticket)
 	pass_on()
 	return too_soon()
 end
-if is_free and (not first or first == id) then
-	return grant(first == id, hold_mode)
-end
-if mode == 'try' then
-	if passed_over > 0 or was_amiss then
-		settle()
-	end
-	return {'busy', about()}
-end
-if not ticket then
-	if limit then
-		local count = count_present(limit)
-		if count >= limit then
+local is_newcomer = not ticket
+if is_newcomer and first or not fit(want) or now < back_at() or first and first ~= request then
+	if is_traceless then
+		if passed_over > 0 then
 			settle()
-			return {'full', count, about()}
 		end
+		return {'busy', about()}
+	elseif is_newcomer and limit and is_full() then
+		settle()
+		return {'full', limit, about()}
 	end
-	local waiter = known(id)
-	ticket = waiter and waiter.ticket
-	join()
+	ticket = ticket or new_ticket()
+	queue_up(is_newcomer)
+	local waiter = first_ticket and first ~= request and waiter_of(first)
+	if passed_over > 0 or first and first ~= request and fit(waiter and waiter.want or 'x') then
+		first, first_ticket = pass_on(request)
+	end
+	if not first then
+		first, first_ticket = request, ticket
+	end
 end
-return queued()
+hold_mode = fit(want)
+if first and first ~= request or not hold_mode or now < back_at() then
+	local rank = call('ZRANK', OURS, request) or 0
+	local ms = ask_in(first, first_ticket, rank)
+	settle(nil, has_left, request)
+	local marker, heard = marker_to_hear()
+	return {'queued', int(ticket), ms, first == request and 1 or 0, call('PTTL', LOCK), now,
+		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
+end
+if ticket then
+	waited = waited_by(request, ticket)
+	take_out({request}, ticket)
+end
+become_newest(nil)
+return grant()

@@ -13,18 +13,18 @@
 --           of several holders: `holder` and `hold` are those of the one whose lease ends first
 --         {'spelled', name}  another spelling of this name is in use
 
+-- include base.lua
+
 local after, since, wants_now = ARGV[2], ARGV[3], ARGV[4] == '1'
-local MOST_ENTRIES = 2 * LOG_LENGTH -- more are no log of ours
-local MOST_WAITERS = 1000
+local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
 
--- in a function from here on
--- include base.lua hold_record.lua waiter_record.lua log_event.lua more_records.lua lock.lua
--- include publish.lua hold_end.lua holds.lua holds_left.lua all_holders.lua
-
-local refusal = denied and denied(LOG, 'XREVRANGE2')
+local refusal = lacking and lacking('log', 'XREVRANGE2')
 if refusal then
 	return refusal
 end
+
+-- include holds.lua jobs.lua waiters.lua
+
 -- Not by read_lock: the history is told also when somebody has put something else in the lock's place.
 local name = call('HGET', STATE, 'name')
 if name and name ~= LOCK then
@@ -35,8 +35,8 @@ local function entries_from(first)
 	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
 end
 
--- When `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that
--- the caller has to look through.
+-- When `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that the
+-- caller has to look through.
 local function entries_after()
 	local entries = entries_from(after)
 	if entries[#entries] and entries[#entries][1] == after then
@@ -47,63 +47,56 @@ local function entries_after()
 end
 
 local function beginning()
-	local time, ago = tonumber(string.match(since, '^@(%d+)$')), tonumber(since)
+	local time, ago = tonumber(match(since, '^@(%d+)$')), tonumber(since)
 	return time and int(time) or ago and int(math.max(0, now - ago)) or '-'
-end
-
-local function text(column)
-	return number(column) and column or ''
 end
 
 local function present_waiters()
 	local found = {}
-	for _, id in ipairs(call('LRANGE', QUEUE, 0, MOST_WAITERS - 1)) do
-		if present(id) then
-			local waiter = known(id)
-			found[#found + 1] = {waiter and int(waits_since(id, waiter)) or '', waiter and waiter.by or ''}
+	for _, waiter in ipairs(everybody(MANY)) do
+		if waiter.is_here then
+			found[#found + 1] = {waiter.ticket and int(waits_since(waiter.id, waiter.ticket)) or '',
+				waiter.record and waiter.record.by or ''}
 		end
 	end
 	return found
 end
 
-local entries
-if after ~= '' then
-	entries = entries_after()
-else
-	entries = entries_from(beginning())
-end
+local entries = after ~= '' and entries_after() or entries_from(beginning())
 if not wants_now then
 	return {'log', stamp, entries, '', {}, {}, {}}
 end
-read_lock('', '')
+read_lock('')
 if lock.refusal and lock.refusal.err then
 	return lock.refusal
 end
 
 local function row_of(hold)
-	return {hold.id, hold.token, hold.since, int(number(hold.ends) or now), text(hold.waited), hold.by,
-		string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
+	return {hold.id, int(hold.token), int(hold.since), int(hold.ends or now), maybe(hold.waited) or '',
+		by_of(hold), string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
 end
 
-local holds = {}
+local holders, rows = {}, {}
 if MODES[lock.field] then
-	for i, holder in ipairs(holders_from('-inf')) do
-		holds[i] = holder.hold
+	for _, owner in ipairs(call('ZRANGE', HOLDERS, 0, MANY - 1)) do
+		holders[#holders + 1] = read_hold(owner, call('HGET', STATE, 'h:' .. owner))
 	end
-elseif lock.were_many then
-	holds = holds_left()
-else
-	holds[1] = lock.hold
+	table.sort(holders, function(one, other)
+		return one.token < other.token or one.token == other.token and one.id < other.id
+	end)
+elseif MODES[lock.holder] then
+	holders = holds_left()
+elseif lock.holder then
+	holders[1] = read_hold(lock.holder, call('HGET', STATE, 'h:' .. lock.holder))
 end
-local rows = {}
-for _, hold in pairs(holds) do
-	if number(hold.since) then
+for _, hold in ipairs(holders) do
+	if hold.since then
 		rows[#rows + 1] = row_of(hold)
 	end
 end
-local holder, _, last = first_holder()
+local last = lock.field and first_holder()
+local holder = last and last.id or ''
 if not MODES[lock.field] then
-	last = lock.hold
+	last = holders[1]
 end
-return {'log', stamp, entries, holder or '', last and number(last.since) and row_of(last) or {},
-	present_waiters(), rows}
+return {'log', stamp, entries, holder, last and last.since and row_of(last) or {}, present_waiters(), rows}

@@ -16,9 +16,8 @@
 --       9 status    of COMMAND, as a shell shows it, or ''; only from the wrap that took the lock: its
 --                   request is the id
 --      10 cause     why COMMAND ended: 'exit', 'max-hold', 'asked', 'lost', 'wrap died', the name of a
---                   signal; or ''.
---                   `exit` with the status 0 is a success, which `done` tells; others are for the log only.
---                   A keeper may say 'max-hold', too, of the hold that its acquire took
+--                   signal; or ''. `exit` with the status 0 is a success; others are for the log only. A
+--                   keeper may say 'max-hold', too, of the hold that its acquire took
 --      11 only      with 'force' and 'stop': the hold of this owner only, or of =SLOT; or ''
 --      12 by        with 'force' and 'stop': of the caller, as for acquire
 --      13 list      with 'stop': the holds that this request has asked before, as `stops` told them, with a
@@ -26,7 +25,8 @@
 --
 -- Returns {'released', holds left}
 --         {'kept', ms}             the last hold was given back; the lock stays held for the rest of its min
---         {'forced', owner, by}    {'free'}
+--         {'forced', owner, by...}   for each hold that was broken
+--         {'free'}
 --         {'forgot', ms ago}       when the start was that is forgotten; -1: there was none
 --         {'stops', {what, ttl ms, by, hold}...}   the holds that are not over
 --             what  asked: its wrap knows, or will; alone: no process can be asked, since it is Redisson's,
@@ -40,310 +40,381 @@
 --         {'late'}                 this is a late copy
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
+-- include base.lua
+
 local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
-local token, again, min = tonumber(ARGV[5]), ARGV[6] == '1', tonumber(ARGV[7])
-local strays, status, cause, only = tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10], ARGV[11] or ''
-local by, list = ARGV[12] ~= '' and ARGV[12] or nil, ARGV[13] or ''
+local min, strays, status, cause = tonumber(ARGV[7]), tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10]
 if request ~= id then -- a wrap that went into the lock of another process
 	status, cause = '', ''
 end
-
-local refusal = denied and may_not_write()
+local refusal = lacking and lacking()
 if refusal then
 	return refusal
 end
 
--- include hold_record.lua publish.lua log_event.lua new_hold.lua
+read_lock(id)
+if lock.refusal then
+	return lock.refusal
+end
+local late, word = is_late(request, strays)
+local hold -- that ends
 
--- The usual cases: the only hold is given back, and nobody waits, or those who do are in order.
-local owners = call('HGETALL', LOCK)
-if mode == 'own' and owners[1] == id and owners[2] == '1' and not owners[3] and strays == 0 and not min then
-	local name, version, holder, record, turn, earlier, ours, back, last_token, grants, started =
-		unpack(call('HMGET', STATE, 'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'back',
-			'token', 'n:granted', 'started'))
-	local hold = name == LOCK and version == VERSION and holder == id and not (turn or earlier) and
-		read_hold(id, record)
-	local since = hold and tonumber(hold.since)
-	if since and since <= now and hold.state == 'held' and hold.mode == 'x' and hold.keep == '-' and
-		hold.ending == '-' and string.sub(hold.holds, 3) == request .. ',' then
-		local held = format('%.0f', now - since)
-		-- after a loss of data, the token says when the hold began
-		local done = status == '0' and cause == 'exit' and string.sub(hold.holds, 2, 2) == 'w' and
-			format('%.0f', math.min(since, tonumber(hold.token))) .. ' ' .. stamp
-		local length, scores = call('LLEN', QUEUE), call('ZCARD', TIMEOUTS)
-		if ours == '0' and length == 0 and scores == 0 then
-			call('DEL', LOCK)
-			call('HDEL', STATE, 'holder', 'h:' .. id)
-			if done then
-				pcall_server('HSET', STATE, 'done', done)
-			end
-			log_event('released', stamp, id, hold.token, hold.by,
-				hold.waited ~= '-' and hold.waited, held, status, cause)
-			tell_outsiders()
-			return {'released', 0}
-		end
-		-- include waiter_record.lua release_handover.lua
+-- COMMAND ended with 0. After a loss of data, the token says when the hold began.
+local function note_success()
+	local started, runs = math.min(hold.since or now, hold.token or now, now), lock.runs
+	if hold.mode ~= 'x' and (runs.ok_started or MOST) <= now then
+		started = math.max(started, runs.ok_started) -- one that was started later may have ended sooner
 	end
+	runs.ok_started, runs.ok_ended = started, now
+	note('HSET', STATE, 'runs', runs_text(runs))
+end
+
+-- Waiters that need not run after a success are told to ask, whether or not there is room for them.
+local tell_satisfied
+
+-- The hold ends that is all of its owner's.
+local function give_all_back()
+	local is_success = mode == 'own' and has_entry(hold, 'w' .. id) and status == '0' and cause == 'exit'
+	end_hold(hold, 'released', status, cause)
+	if is_success then
+		note_success()
+	end
+	if is_success and tell_satisfied then
+		tell_satisfied()
+	end
+	if pass_on then
+		pass_on()
+		settle()
+	else
+		publish(CHANNEL, '0') -- a client that waits for Redisson's plain lock of this name is in no queue
+		touch()
+	end
+	return {'released', 0}
+end
+
+if late then
+	return {'late'}
+end
+
+-- Usually a process gives back the only hold of the lock, and that is all of it.
+hold = mode == 'own' and not min and not word and strays == 0 and lock.mode == 'x' and
+	lock.holder == lock.field and find_hold(id)
+local is_usual = hold and hold.since and hold.count == 1 and not hold.keep and hold.state == 'held' and
+	hold.notes == '-' and string.sub(hold.holds, 3) == request .. ','
+if is_usual and not lock.is_queued then
+	return give_all_back()
 end
 
 -- in a function from here on
--- include base.lua waiter_record.lua more_records.lua lock.lua
--- in a function from here on
--- include hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
--- include patience.lua queue_head.lua lost_hold.lua pass_on.lua let_go.lua queue_order.lua
+-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-local refused = begin(id, request, strays, 'late')
-if refused then
-	return refused
-end
+local token, again, only, list_asked = number(ARGV[5]), ARGV[6] == '1', ARGV[11] or '', ARGV[13] or ''
+local by = ARGV[12] ~= '' and ARGV[12] or nil
 
--- Until when the lock stays held whatever is given back. Each process that holds it may demand that.
-local hold = lock.hold
-local keep_until = hold and number(hold.keep) or 0
-if min and mode == 'own' and hold and hold.id == id and hold.since ~= '-' then
-	-- if the clock was set back, the hold seems to begin later
-	hold.since = int(math.min(number(hold.since) or now, now))
-	keep_until = math.max(keep_until, number(hold.since) + min)
-	hold.keep = int(keep_until)
-end
-local kept_ms = math.max(0, keep_until - now)
-if kept_ms > LONGEST_MS or hold and hold.ending == 'asked' then
-	kept_ms = 0
+-- The first of them. Those behind learn it with their sign of life.
+function tell_satisfied()
+	if (lock.runs.recall or 0) < now then
+		return -- nobody asks
+	end
+	local found, ids = call('ZRANGE', OURS, 0, 199, 'WITHSCORES'), {}
+	for i = 1, #found, 2 do
+		ids[#ids + 1] = found[i]
+	end
+	look_up(ids)
+	for i, other in ipairs(ids) do
+		local waiter = waiter_of(other)
+		if waiter and is_done(waiter.period, waits_since(other, tonumber(found[2 * i]))) then
+			tell(other, '0')
+		end
+	end
 end
 
 local function not_held()
 	settle()
-	local owner, by = about()
-	return {'not held', owner, by}
+	local owner, owner_by = about()
+	return {'not held', owner, owner_by}
 end
 
--- The answer to `force`, of what is kept beside the request.
+-- ---- One of several holds, and --min-hold ----
+
+-- The last hold is given back before its time: nobody renews the lock any more, and the first waiter knows
+-- when it ends.
+local function keep(ms)
+	hold.state, hold.holds = 'kept', ',' .. request .. ','
+	hold.notes = (status or '') .. ':' .. string.gsub(cause or '', ' ', '_')
+	if set_ttl(hold, ms) then
+		tell_redisson()
+	end
+	save_hold(hold)
+	pass_on()
+	settle(hold)
+	return {'kept', ms}
+end
+
+-- One of several holds is over; the others, or the lease, end the lock.
+local function give_one_back(given, kept_ms)
+	if given == 'w' .. id and hold.notes ~= '-' then
+		tell_askers(hold)
+		-- the holds that are left want no --min-hold
+		hold.notes, hold.by, hold.keep = '-', by_of(hold), nil
+	elseif given and ttl_of(hold) < kept_ms then
+		set_ttl(hold, kept_ms)
+	end
+	set_count(hold, hold.count - 1)
+	if given then
+		replace_entry(hold, given)
+	end
+	settle(hold)
+	return {'released', hold.count}
+end
+
+-- given: the entry in `holds`, or nil: our hash does not know it, and the lock's own count is what there is.
+local function give_back(given)
+	local is_success = mode == 'own' and given == 'w' .. id and status == '0' and cause == 'exit'
+	local keep_until = hold.keep or 0
+	if min and mode == 'own' and hold.since then
+		-- if the clock was set back, the hold seems to begin later
+		hold.since = math.min(hold.since, now)
+		keep_until = math.max(keep_until, hold.since + min)
+		hold.keep = keep_until
+	end
+	local kept_ms = math.max(0, keep_until - now)
+	if kept_ms > LONGEST_MS or hold.notes ~= '-' then
+		kept_ms = 0
+	end
+	if mode == 'unused' and given == 'w' .. id then
+		forget_start(hold) -- going in again starts nothing that counts
+	elseif mode == 'any' then
+		-- the process whose hold it was has nothing left to do, and learns it when it renews
+		set_last_word(request, 'released ' .. hold.count - 1)
+		if given then
+			set_last_word(string.sub(given, 2), 'given')
+		end
+		publish(channel(id), '0')
+	elseif strays > 0 or not given then
+		set_last_word(request, 'released ' .. hold.count - 1)
+	end
+	if not given and lock.mode ~= 'x' and request ~= id and mode ~= 'any' then
+		settle(hold)
+		return {'released', 1} -- nobody knows how many holds its owner has
+	elseif hold.count > 1 then
+		if is_success then
+			note_success()
+			tell_satisfied()
+			pass_on() -- another waiter may be first now
+		end
+		return give_one_back(given, kept_ms)
+	elseif given and kept_ms > 0 then
+		if is_success then
+			note_success()
+			tell_satisfied()
+		end
+		return keep(kept_ms)
+	end
+end
+
+-- ---- Of others ----
+
+-- Calls it for each holder, or for the one that the caller means, with its hold.
+local function each_holder(visit)
+	local slot, owners = match(only, '^=(.*)$'), {lock.field}
+	if MODES[lock.field] then
+		owners = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE')
+	end
+	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
+	for _, owner in ipairs(owners) do
+		if (only == '' or owner == wanted) and find_hold(owner) then
+			visit(find_hold(owner))
+		end
+	end
+end
+
+-- The answer to `force`, as its last word has it.
 local function forced(answer)
 	if answer == 'free' then
 		return {'free'}
 	end
 	local reply = {'forced'}
-	for owner, by in string.gmatch(match(answer, '^forced (.*)$') or ' ', '(%S*) ([^\n]*)\n?') do
-		reply[#reply + 1], reply[#reply + 2] = owner, by
+	for owner, owner_by in string.gmatch(match(answer, '^forced (.*)$') or ' ', '(%S*) ([^\n]*)\n?') do
+		reply[#reply + 1], reply[#reply + 2] = owner, owner_by
 	end
 	return reply
 end
 
--- Calls it for each holder, or for the one that the caller means, with the owner and what our hash knows of
--- the hold, or nil.
-local function each_holder(visit)
-	local owners = {lock.owner}
-	if MODES[lock.field] then
-		owners = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE')
+-- Breaks the lock, or one hold.
+local function force()
+	local broken, lines = {}, {}
+	if word then
+		return forced(word)
 	end
-	local slot = match(only, '^=(.*)$')
-	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
-	for _, owner in ipairs(owners) do
-		if only == '' or owner == wanted then
-			visit(owner, select_holder(owner) and is_known() and lock.hold or nil)
-		end
-	end
-end
-
--- The owners whose holds `force` is to break, and their descriptions.
-local function holds_to_break()
-	local found, texts = {}, {}
-	each_holder(function(owner, hold_of)
-		if not token or hold_of and hold_of.token == int(token) then
-			found[#found + 1], texts[#texts + 1] = owner, hold_of and hold_of.by or ''
+	each_holder(function(one)
+		if not token or one.token == token then
+			broken[#broken + 1], lines[#lines + 1] = one, one.id .. ' ' .. by_of(one)
 		end
 	end)
-	return found, texts
-end
-
--- Breaks the lock, or one hold. The answer is kept beside the request: sent again, it must not
--- break the lock of the next holder.
-local function force()
-	local before = lock.request and lock.request.answer or '-'
-	if before ~= '-' then
-		return forced(before)
-	end
-	local owners, texts = holds_to_break()
-	if token and not owners[1] then
+	if token and not broken[1] then
 		return not_held()
 	end
-	for i, owner in ipairs(owners) do
-		texts[i] = owner .. ' ' .. texts[i]
+	local answer = broken[1] and 'forced ' .. table.concat(lines, '\n') or 'free'
+	set_last_word(request, answer)
+	for _, one in ipairs(broken) do
+		if not one.token then
+			-- a token that nobody has had, lest its owner takes the hold up again
+			introduce()
+			lock.token = math.max(now, lock.token)
+			call('HSET', STATE, 'token', int(lock.token))
+		end
+		for held_by in string.gmatch(one.holds .. 'w' .. one.id, ',%l([^,]+)') do
+			set_last_word(held_by, 'forced') -- so this process is told why
+		end
+		publish(channel(one.id), '0')
+		forget_loss(one.token or lock.token)
+		end_hold(one, 'forced', nil, nil, by)
 	end
-	local answer = owners[1] and 'forced ' .. table.concat(texts, '\n') or 'free'
-	mark_request(request, strays, answer)
-	introduce(note)
-	if owners[1] and not lock.token then
-		-- our hash was lost: a token that nobody has had, lest the owner takes the lock up again
-		lock.token = now
-		note('HSET', STATE, 'token', stamp)
-	end
-	check_queue()
-	for _, owner in ipairs(owners) do
-		select_holder(owner)
-		tell(owner, '0')
-		end_this('forced', nil, nil, 'forced', by)
-	end
-	if owners[1] then
+	if broken[1] then
 		pass_on()
 	end
 	settle()
 	return forced(answer)
 end
 
--- Forgets the last start and the last success. A COMMAND that runs now goes on, and counts if it ends with 0.
+-- Forgets the last start and the last success. A COMMAND that runs now goes on, and counts if it ends with
+-- 0.
 local function forget_run()
-	local ago = tonumber(match(lock.request and lock.request.answer or '', '^forgot (-?%d+)$'))
+	local ago = match(word or '', '^forgot (-?%d+)$')
 	if not ago then
-		local last = lock.started or lock.ok_started
-		ago = last and math.max(0, now - last) or -1
-		mark_request(request, strays, 'forgot ' .. int(ago))
-		introduce(note)
-		call('HDEL', STATE, 'started', 'done')
-		set_started(nil, nil, lock.recall)
+		local runs = lock.runs
+		local last = runs.last or runs.ok_started
+		ago = last and int(math.max(0, now - last)) or '-1'
+		set_last_word(request, 'forgot ' .. ago)
+		runs.last, runs.whose, runs.before, runs.ok_started, runs.ok_ended = nil, nil, nil, nil, nil
+		introduce()
+		save_runs()
+		settle()
 	end
-	settle()
-	return {'forgot', ago}
+	return {'forgot', tonumber(ago)}
 end
 
--- include stop_holders.lua
+-- ---- stop ----
 
--- The last hold is given back before its time: nobody renews the lock any more, and the first
--- waiter knows when it ends.
-local function keep()
-	if set_ttl(id, kept_ms) then
-		tell_redisson()
+local ASKERS_MOST = 20 -- so many are told the end of a hold; others look themselves
+
+-- Writes beside this hold that the caller asks it to stop, once, and has its wrap renew: it learns that
+-- then.
+local function ask_to_stop(one)
+	local askers = one.notes ~= '-' and one.notes or ''
+	if not string.find(',' .. askers .. ',', ',' .. request .. ',', 1, true) and
+		select(2, string.gsub(askers, ',', '')) < ASKERS_MOST - 1 then
+		one.notes = (askers ~= '' and askers .. ',' or '') .. request
+		one.by = askers ~= '' and one.by or one.by .. '\n' .. (by or '?')
+		save_hold(one)
+		record('asked', stamp, one.id, int(one.token), by_of(one), nil,
+			int(math.max(0, now - (one.since or now))), nil, nil, match(one.mode, '^=(.+)$'), by)
 	end
-	hold.state, hold.holds, hold.ends = 'kept', ',' .. request .. ',', int(now + kept_ms)
-	hold.ending = (status or '') .. ':' .. string.gsub(cause or '', ' ', '_')
-	save_hold()
-	pass_on()
-	settle()
-	return {'kept', kept_ms}
+	publish(channel(one.id), '0')
 end
 
--- One of several holds is over; the others, or the lease, end the lock. The request, sent again, is to give
--- back no other one.
-local function give_one_back(given)
-	local left = lock.count - 1
-	if given == 'w' .. id and hold.ending == 'asked' then
-		end_asking(hold)
-		hold.keep = '-' -- the holds that are left want no --min-hold
-	elseif given and ttl_of_hold() < kept_ms then
-		set_ttl(id, kept_ms)
-		hold.ends = int(now + kept_ms)
+-- The hold of an owner that holds no more: whether, and until when, it may be taken up again.
+local function away(owner, its_token, lease, its_mode)
+	if not its_token then
+		return nil
 	end
-	set_count(left)
-	if given then
-		end_entry(given)
+	notice_loss(its_token, its_token > lock.token)
+	if read_run() then
+		check_run(true)
 	end
-	mark_request(request, strays, 'released')
-	if given and mode == 'any' then
-		-- the process whose hold it was learns it when it renews
-		local whose = string.sub(given, 2)
-		local before = read_request(call('HGET', STATE, 'r:' .. whose))
-		note('HSET', STATE, 'r:' .. whose,
-			request_text({made = now, strays = before and before.strays or 0, answer = 'given'}))
+	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
+	if not can_be_lost(its_token, lease, its_mode) or has_released(owner) then
+		return nil
 	end
-	return left
+	-- from the first of us on that sees it, a lease may pass until its holder is back
+	at = floor == int(lock.token) and number(at) or note_loss(its_token, lease)
+	-- most holders are back as soon as the waiters
+	local ends = at + AWAY_MS > now and at + AWAY_MS or at + lease
+	return ends > now and 'away' or nil, ends - now, ''
 end
 
--- COMMAND ended with 0. Waiters that need not run now are sent away, whether or not there is room for them:
--- the first of them. Those behind learn it when they ask.
-local function succeed()
-	local started = math.min(number(hold.since) or now, number(hold.token) or now, now)
-	if lock.mode ~= 'x' and (lock.ok_started or MOST) <= now then
-		started = math.max(started, lock.ok_started) -- one that was started later may have ended sooner
+-- Asks one hold. Returns what it is, ttl and by, as the answer has them; nil: it is over. Each wrap has an
+-- id of its own, and may have taken its hold up under a newer token.
+local function stop_one(owner, its_token, lease, its_mode)
+	local one = find_hold(owner)
+	if not one then
+		return away(owner, number(its_token), number(lease) or 0, its_mode)
 	end
-	lock.ok_started, lock.ok_ended = started, now
-	call('HDEL', STATE, 'done') -- after it a server out of memory takes the next
-	note('HSET', STATE, 'done', int(started) .. ' ' .. stamp)
-	local ids = lock.recall and call('LRANGE', QUEUE, 0, LOOK_BEHIND - 1) or {}
-	look_up(ids)
-	for _, other in ipairs(ids) do
-		local waiter = known(other)
-		if waiter and is_done(waiter.period, waits_since(other, waiter)) then
-			send_away(other, waiter, 1)
+	local ttl, is_wrap = ttl_of(one), has_entry(one, 'w' .. owner) or has_entry(one, 'v' .. owner)
+	if not one.token then
+		return its_token == '-' and 'alone' or 'away', ttl, ''
+	elseif int(one.token) ~= its_token and not is_wrap then
+		return nil
+	elseif one.state == 'kept' then
+		end_hold(one, 'released', nil, nil, by)
+		return 'kept', 0, by_of(one)
+	elseif not is_wrap then
+		-- where several processes hold as one owner, the wrap may take it up after another
+		return is_by_hand(one) and 'by hand' or one.since and 'alone' or 'away', ttl, by_of(one)
+	end
+	ask_to_stop(one)
+	return 'asked', ttl, by_of(one)
+end
+
+local function stop()
+	local lines, answer, is_free = {}, {'stops'}, false
+	if list_asked == '' and match(word or '', '^asked ') then
+		list_asked = string.sub(word, 7)
+	elseif list_asked == '' then
+		each_holder(function(one)
+			lines[#lines + 1] = not one.token and '- - - ' .. one.id or
+				table.concat({int(one.token), column(one.lease), one.mode, one.id}, ' ')
+		end)
+		list_asked = table.concat(lines, '\n')
+		-- sent again, this request is not to ask the next holders
+		set_last_word(request, 'asked ' .. list_asked)
+	end
+	for its_token, lease, its_mode, owner in string.gmatch(list_asked, '(%S+) (%S+) (%S+) ([^\n]*)') do
+		local what, ttl, whose = stop_one(owner, its_token, lease, its_mode)
+		if what then
+			answer[#answer + 1] = {what, ttl, whose, its_token .. ' ' .. lease .. ' ' .. its_mode .. ' ' .. owner}
 		end
+		is_free = is_free or what == 'kept'
 	end
-end
-
--- Of several holders, our hash forgot how many holds this owner has: this one is inside another one, which
--- is not over.
-local function leave_outer(given)
-	if given then
-		end_entry(given)
-	end
-	mark_request(request, strays, 'released')
-	settle()
-	return {'released', 1}
-end
-
--- given: the entry in `holds`, or nil: our hash does not know it.
-local function give_back(given)
-	local is_success = mode == 'own' and given == 'w' .. id and status == '0' and cause == 'exit'
-	if lock.count > 1 then
-		call('HDEL', STATE, 'turn') -- no turn is under way; but after it a server out of memory takes the rest
-	end
-	check_queue()
-	if mode == 'unused' and given == 'w' .. id then
-		forget_start() -- going in again starts nothing that counts
-	elseif mode == 'any' then
-		publish(call, channel(id), '0') -- a keeper of this hold has nothing left to do
-	elseif is_success then
-		succeed()
-	end
-	local left = 0
-	if lock.count > 1 then
-		left = give_one_back(given)
-		if is_success then
-			pass_on() -- another waiter may be first now
-		end
-	elseif given and kept_ms > 0 then
-		return keep()
-	else
-		if mode == 'any' then
-			mark_request(request, strays, 'released') -- the owner may take the lock again
-		end
-		let_go('released', status, cause, mode == 'any' and 'released' or nil)
+	if is_free then
+		pass_on()
 	end
 	settle()
-	return {'released', left}
+	return answer
 end
 
-if mode == 'force' then
+if is_usual then
+	return give_all_back()
+end
+make_room()
+local refused = begin(id)
+if refused then
+	return refused
+elseif mode == 'force' then
 	return force()
 elseif mode == 'forget' then
 	return forget_run()
 elseif mode == 'stop' then
 	return stop()
 end
-if lock.owner ~= id then
-	if again and has_ended(id, 'released') then
-		settle()
-		return {'released', 0}
-	end
-	return not_held()
+hold = find_hold(id)
+local given = hold and entry_of(hold, request)
+if mode == 'any' then
+	given = hold and hold.state == 'held' and match(hold.holds, ',([ah][^,]+)') or nil
 end
-if is_kept() and has_hold(request) then
-	return {'kept', kept_ms}
-elseif is_kept() and again then
-	return {'released', 0} -- it was one of those that were given back before the last
-end
-local given
-if mode ~= 'any' then
-	given = entry_of(request)
-elseif hold and not is_kept() then
-	given = match(hold.holds, ',([ah][^,]+)')
-end
-local answer = lock.request and lock.request.answer
-if answer == 'released' and (mode == 'any' or not given) then
-	return {'released', lock.count}
-elseif mode ~= 'any' and request ~= id and lock.mode ~= 'x' and not is_known() and answer ~= 'given' then
-	return leave_outer(given)
-elseif given or not is_known() and answer ~= 'given' then
-	return give_back(given) -- if our hash was lost, the lock's own count is what there is
-elseif mode == 'any' and not is_kept() then
+local left = match(word or '', '^released (%d+)$')
+if left and (mode == 'any' or not given) then
+	return again and {'released', tonumber(left)} or {'late'} -- this is a copy
+elseif not hold then
+	return again and not word and has_released(id) and {'released', 0} or not_held()
+elseif hold.state == 'kept' and mode ~= 'any' and (again or has_entry(hold, request)) then
+	return has_entry(hold, request) and {'kept', ttl_of(hold)} or {'released', 0}
+elseif given or not hold.since and not word then
+	return give_back(given) or give_all_back()
+elseif mode == 'any' and hold.state ~= 'kept' then
 	return {'not acquired'}
+elseif again and mode ~= 'any' and not word then
+	return {'released', hold.count} -- an earlier copy gave it back
 end
 return not_held()

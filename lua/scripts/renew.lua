@@ -1,5 +1,5 @@
--- renew: gives the owner's lock a fresh lease, never a shorter one. A holder whose server lost
--- its data takes the lock up again. May be sent twice.
+-- renew: gives the owner's lock a fresh lease, never a shorter one. A holder whose server lost its data takes
+-- the lock up again. May be sent twice.
 --
 -- ARGV  2 id
 --       3 request   of the holding process, or of the renew command
@@ -24,221 +24,193 @@
 --         {'version', theirs, ours}   another version of this protocol
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
-local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local token, by, period, strays = tonumber(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
-local mode = ARGV[10] or 'x'
-local slot, is_start = match(mode, '^=(.*)$'), ARGV[11] == '1'
-local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
+-- include base.lua
 
-local refusal = denied and may_not_write()
+local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], number(ARGV[5])
+local token, by, period, strays = number(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
+local mode, is_start = ARGV[10] or 'x', ARGV[11] == '1'
+local entry = kind .. request -- of `holds`
+
+local refusal = lacking and lacking()
 if refusal then
 	return refusal
 end
-local entry = kind .. request -- of `holds`
 
--- include hold_record.lua
-
--- The usual case: the owner holds, and nobody waits.
-if strays == 0 and kind ~= '' and lease and not is_start and call('LLEN', QUEUE) == 0 and
-	call('ZCARD', TIMEOUTS) == 0 and call('HGETALL', LOCK)[1] == id then
-	local name, version, holder, record, turn, earlier, ours, started = unpack(call('HMGET', STATE,
-		'name', 'v', 'holder', 'h:' .. id, 'turn', 'r:' .. request, 'ours', 'started'))
-	local hold = name == LOCK and version == VERSION and ours == '0' and holder == id and
-		not (turn or earlier) and read_hold(id, record)
-	local taken_with = hold and tonumber(hold.lease) or 0
-	if hold and hold.state == 'held' and hold.token == ARGV[6] and hold.mode == 'x' and hold.since ~= '-' and
-		hold.keep == '-' and hold.ending == '-' and string.find(hold.holds, ',' .. entry .. ',', 1, true) and
-		match(started or '-', '%-$') and lease <= taken_with and call('PTTL', LOCK) <= lease then
-		call('PEXPIRE', LOCK, lease)
-		hold.ends = format('%.0f', now + lease)
-		pcall_server('HSET', STATE, 'h:' .. id, hold_text(hold))
-		call('PEXPIRE', STATE, lease + 86400000)
-		return {'renewed', lease, hold.token, 0, ''}
-	end
+read_lock(id)
+if lock.refusal then
+	return lock.refusal
 end
+local late, word = is_late(request, strays)
+local hold -- that is renewed
 
--- in a function from here on
--- include base.lua new_hold.lua log_event.lua waiter_record.lua more_records.lua lock.lua
--- in a function from here on
--- include publish.lua hold_end.lua holds.lua holds_left.lua capacity.lua changes.lua
--- include patience.lua queue_head.lua lost_hold.lua pass_on.lua queue_order.lua
+-- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-local refused = begin(id, request, strays, 'late')
-if refused then
-	return refused
-end
-local taken_with = lock.owner == id and number(lock.hold and lock.hold.lease) or MOST
-lease = lease or taken_with < LONGEST_MS and taken_with or OUR_SCORE_MS
+local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
+local slot, taken_up = match(mode, '^=(.*)$'), 0
 
--- A Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's
--- sees that: it takes note, so that the release need not wait 5 s, after which no script comes by.
-local function look_at_redisson()
-	if queue_length() <= lock.ours then
-		return
+local function renewed()
+	local ttl = extend(hold, lease)
+	if not hold.token and lock.mode == '=' and not lock.is_new then -- see knows_slots
+		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + call('PTTL', LOCK))
+		call('HSET', STATE, 'lost', lock.lost)
 	end
-	check_queue()
-	local head = call('LINDEX', QUEUE, 0)
-	if head and not known(head) then
+	-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees
+	-- that
+	if list[1] and not markers[list[1]] then
 		first_waiter()
 		if passed_over > 0 then
 			pass_on()
 		end
 	end
-end
-
--- If the caller is the wrap that took this hold, returns the description of the process that asks it to stop.
--- Otherwise, or if nobody asks, returns ''. No other process can be asked.
-local function asked_by()
-	local by
-	if (entry == 'w' .. id or entry == 'v' .. id) and lock.hold and lock.hold.ending == 'asked' then
-		by = select(2, read_asked(call('HGET', STATE, 'a:' .. id)))
-	end
-	return by or ''
-end
-
-local function renewed(taken_up)
-	if queue_length() > lock.ours then
-		note_patience() -- it counts from the end that the lease had
-	end
-	local ttl = extend(lease)
-	look_at_redisson()
-	settle()
-	return {'renewed', ttl, lock.hold and lock.hold.token or int(lock.token or 0), taken_up, asked_by()}
+	settle(hold)
+	-- no process can be asked to stop but the wrap that took this hold
+	local asker = hold.state == 'held' and hold.notes ~= '-' and (entry == 'w' .. id or entry == 'v' .. id) and
+		match(hold.by, '\n(.*)$')
+	return {'renewed', ttl, int(hold.token or lock.token), taken_up, asker or ''}
 end
 
 -- COMMAND is about to start, or has started. Going in again starts nothing that counts.
 local function count_start()
+	local runs = lock.runs
 	local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
-	if kind == 'w' and request == id and (lock.started or 0) < began then
-		set_started(began, lock.started, lock.recall)
+	if kind == 'w' and request == id and (runs.last or 0) < began then
+		runs.last, runs.whose, runs.before = began, hold.token, runs.last
 		remember(period)
+		save_runs()
 	end
 end
 
--- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
--- that has not begun gets a newer token than theirs.
--- taken: see read_hold; counted: the lock's own count has the holds of this owner's other processes in it.
-local function restore(taken)
-	if has_not_begun then
-		token = math.max(now, lock.lost or 0, token + 1, (lock.token or 0) + 1)
-	end
-	call('HDEL', STATE, 'h:' .. id) -- it may say how the hold seemed to end
-	introduce(call)
-	lock.token = math.max(lock.token or 0, token)
-	lock.hold = read_hold(id, new_hold(int(token), lease, lease, '-', '-', mode, entry, by))
-	lock.hold.taken = taken
+local function raise_token(newest)
+	introduce()
+	lock.token = math.max(lock.token, newest)
 	call('HSET', STATE, 'token', int(lock.token))
+end
+
+-- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
+-- that has not begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
+local function restore()
+	if has_not_begun then
+		token = math.max(now, token + 1, lock.token + 1)
+	end
+	raise_token(token)
+	hold.token, hold.lease, hold.holds, hold.by = token, lease, ',' .. entry .. ',', by
+	hold.mode = mode
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
-	save_hold()
+	lock.holder = lock.field
+	save_hold(hold)
 	count_start()
 end
 
 local function take_up()
+	note_loss(token, lease)
 	enter(call, mode, id, ARGV[12] or '')
-	lock.owner, lock.count = id, 1
-	set_ttl(id, lease)
-	restore('taken')
+	hold = {id = id, state = 'held', mode = mode, notes = '-', count = 1}
+	holds[id] = hold
+	set_ttl(hold, lease)
+	restore()
+	if lock.turn ~= '' then
+		lock.turn = ''
+		call('HDEL', STATE, 'turn')
+	end
+	taken_up = 1
 	pass_on()
-	return renewed(1)
+	return renewed()
 end
 
--- Our hash may come from an old copy of the data, from before the take-up or before the start. The token that
--- COMMAND has counts; before it begins, the newer one does.
+-- Our hash may come from an old copy of the data, from before the take-up or before the start. The token
+-- that COMMAND has counts; before it begins, the newer one does.
 local function mend_hold()
-	local is_early = kind == 'w' and has_hold('v' .. request) and (is_start or not has_hold(entry))
-	local differs = request == id and token and lock.hold and lock.hold.token ~= int(token) and
-		not (has_not_begun and comes_from(lock.hold, token))
-	if is_early or differs then
-		call('HDEL', STATE, 'h:' .. id) -- after it a server out of memory takes the rest
-	end
-	if is_early then
-		end_entry('v' .. request, entry)
+	if kind == 'w' and has_entry(hold, 'v' .. request) then
+		replace_entry(hold, 'v' .. request, entry)
 		count_start()
 	end
-	if differs then
-		lock.hold.token, lock.token = int(token), math.max(lock.token or 0, token)
-		lock.hold.taken = lock.hold.taken == '-' and 'taken' or lock.hold.taken
-		call('HSET', STATE, 'token', int(lock.token))
-		save_hold()
+	if request == id and token and hold.token ~= token and not (has_not_begun and hold.token > token) then
+		hold.token = token
+		raise_token(token)
+		save_hold(hold)
 	end
 end
 
--- Another process of this owner took the lock up first: its hold is not ours.
+-- Another process of this owner took the lock up first; or our hash was lost, and key 1 counts all holds.
 local function join_hold()
-	if not is_known() then
-		restore('counted')
+	if not hold.token then
+		restore()
 	else
-		local is_counted = lock.hold.taken == 'counted'
-		add_hold(entry)
-		if not is_counted then
-			set_count(lock.count + 1)
-		end
+		hold.holds = hold.holds .. entry .. ','
+		save_hold(hold)
 	end
-	return renewed(1)
+	local known = select(2, string.gsub(hold.holds, ',', '')) - 1
+	if lock.mode ~= 'x' or known > hold.count then
+		set_count(hold, known)
+	end
+	taken_up = 1
+	return renewed()
 end
 
-if lock.owner == id and is_kept() then
+-- Our hash cannot have known a hold that is younger than the loss of data before which it was granted: then
+-- no script has logged its end.
+local function lost()
+	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
+	local how = word == 'forced' and 'forced' or fit(mode) and 'gone' or 'taken'
+	if token and not word and
+		(token > lock.token or floor and token > tonumber(floor) and token < tonumber(at)) then
+		record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
+		introduce()
+		set_last_word(request, 'lost')
+	end
+	settle()
+	if fit(mode) then
+		return {'lost', how, '', ''}
+	end
+	local owner, owner_by = about()
+	local other = slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
+	if other and find_hold(other) then
+		owner, owner_by = other, by_of(find_hold(other))
+	end
+	return {'lost', how, owner, owner_by}
+end
+
+if late then
+	return {'late'}
+end
+make_room()
+local refused = begin(id)
+if refused then
+	return refused
+end
+hold = find_hold(id)
+lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
+if hold and hold.state == 'kept' or word == 'given' then
 	settle()
 	return {'released'}
-end
-if lock.owner == id and kind == '' and (tonumber(ARGV[5]) or 0) > STATE_TTL_MS and
-	not (lock.hold and is_by_hand(lock.hold)) then
-	return {'not by hand'}
-end
-if lock.owner == id then
-	local answer = lock.request and lock.request.answer
-	if has_hold(entry) or kind == 'w' and has_hold('v' .. request) then
-		mend_hold()
-		return renewed(0)
-	elseif kind == '' then
-		return renewed(0)
-	elseif token and answer ~= 'given' and answer ~= 'released' and
-		(not is_known() or lock.hold.taken ~= '-' and lock.hold.token == int(token)) then
+elseif word and word ~= 'forced' and word ~= 'lost' and not (hold and has_entry(hold, entry)) then
+	return {'late'}
+elseif hold and kind == '' then
+	if lease > STATE_TTL_MS and not (hold.token and is_by_hand(hold)) and ARGV[5] ~= '' then
+		return {'not by hand'}
+	end
+	return renewed()
+elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .. request)) then
+	mend_hold()
+	return renewed()
+elseif hold then
+	if token and (not hold.token or hold.token == token) then
 		return join_hold()
 	end
 	return {'released'}
 end
 
--- Our hash may know how this hold ended.
-local ended = token and lock.mine and (comes_from(lock.mine, token) or lock.mine.token == '0') and
-	lock.mine.state or nil
-
--- Only a loss of data excuses a missing hold. When our hash knows how it ended, or knew its token, somebody
--- broke the lock or the lease passed.
-if token then
-	notice_loss(token)
+-- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the
+-- lease passed.
+if token and not word then
+	notice_loss(token, token > lock.token)
+	if read_run() then
+		check_run(true)
+	end
+	if can_be_lost(token, lease, mode) and fit(mode) then
+		return take_up()
+	end
 end
-if token and not ended and lock.run then
-	check_run(true)
-end
-if token and not ended and not can_be_lost(token, lease, mode) and token > (lock.token or 0) then
-	introduce(note)
-	-- where the clock is behind, holds that were lost with this one may have larger tokens
-	lock.lost = now >= token and math.max(now, token + 1) or token + lease
-	lock.run, lock.up, lock.floor = run_id(), now, lock.token or 0
-	save_run(note)
-end
-if token and not ended and can_be_lost(token, lease, mode) and fit(mode) then
-	return take_up()
-end
-
-if token and not ended then
-	record('lost', stamp, id, int(token), by, nil, nil, nil, nil, slot)
-	introduce(note)
-	-- remembered until the lease would have ended: the holder may ask again until then
-	note('HSET', STATE, 'h:' .. id,
-		'lost ' .. int(token) .. ' - ' .. int(now + lease) .. ' - - - - - - ' .. mode .. ' , ' .. by)
-	lock.has_marks = true
-end
-settle()
-if fit(mode) then
-	return {'lost', ended == 'forced' and 'forced' or 'gone', '', ''}
-end
-local owner, owner_by = about()
-local other = slot and lock.field == SLOT_HOLDS and call('HGET', STATE, 's:' .. slot)
-if other and select_hold(other) then
-	owner, owner_by = other, lock.hold and lock.hold.by or ''
-end
-return {'lost', ended == 'forced' and 'forced' or 'taken', owner, owner_by}
+return lost()

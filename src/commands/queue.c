@@ -18,7 +18,6 @@
 #include "redis/cluster_nodes.h"
 #include "redis/connection_trace.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 #include "redis/server.h"
 
 enum {
@@ -112,7 +111,7 @@ static int add_queue(struct table *table, const struct lock_keys *keys, struct c
 {
 	struct request request;
 
-	wire_begin(keys, &request, &script_queue);
+	wire_look(keys, &request, "queue");
 	connection_trace_ask(client, "who waits for lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;

@@ -19,7 +19,6 @@
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
 #include "redis/connection_trace.h"
-#include "redis/script.h"
 #include "redis/server.h"
 
 /* The locks that were looked at. */
@@ -45,7 +44,7 @@ static int fetch(struct lock_status *state, struct client *client, const struct 
 	struct request request;
 	char other[SHORT_MAX_BYTES];
 
-	wire_begin(keys, &request, &script_status);
+	wire_look(keys, &request, "status");
 	connection_trace_ask(client, "who holds lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0 ||
 	    status_read(state, client->reply, err) < 0)

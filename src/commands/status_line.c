@@ -1,4 +1,4 @@
-/* The columns of `status`, and the reply of the status script, field by field. */
+/* The columns of `status`, and the reply of the look script, field by field. */
 #include "commands/status_line.h"
 
 #include <stdio.h>

@@ -7,35 +7,48 @@
 
 #include "doctor/checks.h"
 #include "lock/lock_keys.h"
+#include "redis/script.h"
 
 /* The lock to ask about if the user named none. */
 #define SOME_NAME "fairlock-doctor"
 
 /* The object of a command. PLAIN is the lock's channel, CHANNEL that of a waiter. */
-enum object { NOTHING, LOCK, STATE, QUEUE, TIMEOUTS, LOG, HOLDERS, PLAIN, CHANNEL, OBJECTS };
+enum object {
+	NOTHING,
+	LOCK,
+	STATE,
+	LIST,
+	TIMEOUTS,
+	LOG,
+	OURS,
+	HOLDERS,
+	DONE,
+	PLAIN,
+	CHANNEL,
+	OBJECTS
+};
+
+/* Their names in script_needs. */
+static const char *const object_names[OBJECTS] = {
+	"nothing", "lock",    "state", "list",  "timeouts", "log",
+	"ours",    "holders", "done",  "plain", "channel",
+};
 
 enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_FOLLOWING_ALL, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };
 
-/* All that scripts and client need; PERMISSIONS in fairlock(1) lists the same. A command is
- * NAME|SUBCOMMAND:ARGUMENT and the number of its words behind the object, because Redis 8.6 and
- * later answer about whole commands only. */
+/* All that the client needs beside what scripts do; PERMISSIONS in fairlock(1) lists both. A
+ * command is NAME|SUBCOMMAND:ARGUMENT and the number of its words behind the object, because
+ * Redis 8.6 and later answer about whole commands only. */
 static const struct need {
 	enum purpose purpose;
 	enum object object;
 	const char *commands;
 } needs[] = {
 	{TO_COMPARE, NOTHING, "HMGET SUBSCRIBE"},
-	{FOR_ALL, NOTHING, "EVALSHA2 TIME INFO|server PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB"},
-	{FOR_ALL, LOCK, "HGETALL PTTL PEXPIRE1 HSET2 HDEL1 HINCRBY2 DEL"},
-	{FOR_ALL, STATE, "HGET1 HMGET1 HSCAN1 HLEN HSET2 HDEL1 HINCRBY2 PEXPIRE1"},
-	{FOR_ALL, QUEUE, "LRANGE2 LLEN LINDEX1 RPUSH1 LINSERT3 LPOP LREM2 PEXPIREAT1 PERSIST PTTL"},
-	{FOR_ALL, TIMEOUTS, "ZCARD ZSCORE1 ZMSCORE1 ZRANGE2 ZREVRANGE2 ZADD2 ZREM1"},
-	{FOR_ALL, TIMEOUTS, "PEXPIREAT1 PERSIST"},
-	{FOR_ALL, HOLDERS, "ZCARD ZSCORE1 ZMSCORE1 ZRANGE2 ZREVRANGE2 ZADD2 ZREM1"},
-	{FOR_ALL, HOLDERS, "PEXPIRE1 PEXPIREAT1 DEL"},
-	{FOR_ALL, LOG, "XADD3 XREVRANGE2 PEXPIRE1"},
-	{FOR_ALL, PLAIN, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
-	{FOR_ALL, CHANNEL, "SUBSCRIBE PUBLISH1 SPUBLISH1"},
+	{TO_COMPARE, LOCK, "GET"}, /* scripts use it for one key only */
+	{FOR_ALL, NOTHING, "EVALSHA2"},
+	{FOR_ALL, PLAIN, "SUBSCRIBE"},
+	{FOR_ALL, CHANNEL, "SUBSCRIBE"},
 	{FOR_FOLLOWING, LOG, "XREAD:STREAMS1"},
 	{FOR_FOLLOWING_ALL, NOTHING, "CLIENT|TRACKING:ON"},
 	{FOR_CLUSTER, CHANNEL, "SSUBSCRIBE"},
@@ -49,14 +62,16 @@ static const struct need {
  * as one who lacks the keys. */
 enum { KEYLESS, CHANNELLESS };
 
-#define QUESTIONS_MAX 80
+#define QUESTIONS_MAX 100
 
 struct asked {
 	const char *objects[OBJECTS];
 	char channel[KEY_MAX_BYTES + 2]; /* of a waiter */
+	char done[KEY_MAX_BYTES + 2];    /* of all requests */
 	size_t count;
 	struct question {
-		const struct need *need;
+		enum purpose purpose;
+		enum object object;
 		char rule[32]; /* in the words of ACL SETUSER: "+pubsub|numsub" */
 		char command[KEY_MAX_BYTES + 32];
 	} questions[QUESTIONS_MAX];
@@ -73,16 +88,18 @@ static bool is_needed(enum purpose purpose, const struct server_info *info,
 }
 
 /* Asks about the command with which text begins. */
-static void add_question(struct asked *asked, const struct need *need, const char *text)
+static void add_question(struct asked *asked, enum purpose purpose, enum object of,
+			 const char *text)
 {
-	const char *object = asked->objects[need->object];
-	const size_t length = strcspn(text, " 123");
+	const char *object = asked->objects[of];
+	const size_t length = strcspn(text, " 123;\n");
 	const int more = isdigit(text[length]) ? text[length] - '0' : 0;
 	struct question *question = &asked->questions[asked->count];
 
 	assert(asked->count < QUESTIONS_MAX);
-	question->need = need;
-	snprintf(question->rule, sizeof(question->rule), "+%.*s", (int)strcspn(text, ": 123"),
+	question->purpose = purpose;
+	question->object = of;
+	snprintf(question->rule, sizeof(question->rule), "+%.*s", (int)strcspn(text, ": 123;\n"),
 		 text);
 	for (char *letter = question->rule; *letter; letter++)
 		*letter = (char)tolower(*letter);
@@ -94,22 +111,46 @@ static void add_question(struct asked *asked, const struct need *need, const cha
 	asked->commands[asked->count++] = question->command;
 }
 
+/* Asks about the commands up to the end of the line. */
+static void add_questions(struct asked *asked, enum purpose purpose, enum object object,
+			  const char *text)
+{
+	while (*(text += strspn(text, " ;")) && *text != '\n') {
+		add_question(asked, purpose, object, text);
+		text += strcspn(text, " ;\n");
+	}
+}
+
+static void add_script_questions(struct asked *asked)
+{
+	for (const char *line = script_needs; *line; line += strcspn(line, "\n") + 1) {
+		const char *commands = strchr(line, ':') + 1;
+		const size_t length = (size_t)(commands - line - 1);
+
+		for (enum object object = NOTHING; object < OBJECTS; object++)
+			if (strlen(object_names[object]) == length &&
+			    strncmp(object_names[object], line, length) == 0)
+				add_questions(asked, FOR_ALL, object, commands);
+	}
+}
+
 static void prepare(struct asked *asked, const struct lock_keys *keys)
 {
+	snprintf(asked->done, sizeof(asked->done), "%s*", keys->done);
 	snprintf(asked->channel, sizeof(asked->channel), "%s:0", keys->channel);
 	asked->objects[LOCK] = keys->name;
 	asked->objects[STATE] = keys->state;
-	asked->objects[QUEUE] = keys->queue;
+	asked->objects[LIST] = keys->queue;
 	asked->objects[TIMEOUTS] = keys->timeouts;
 	asked->objects[LOG] = keys->log;
+	asked->objects[OURS] = keys->ours;
 	asked->objects[HOLDERS] = keys->holders;
+	asked->objects[DONE] = asked->done;
 	asked->objects[PLAIN] = keys->channel;
 	asked->objects[CHANNEL] = asked->channel;
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
-		for (const char *text = needs[i].commands; text; text = strchr(text, ' ')) {
-			text += strspn(text, " ");
-			add_question(asked, &needs[i], text);
-		}
+		add_questions(asked, needs[i].purpose, needs[i].object, needs[i].commands);
+	add_script_questions(asked);
 }
 
 /* ---- What is missing, in the words of ACL SETUSER ---- */
@@ -137,8 +178,7 @@ static bool has_word(const char *text, const char *word)
 static bool may_elsewhere(const struct asked *asked, size_t index)
 {
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->permissions[i] == IS_ALLOWED &&
-		    asked->questions[i].need->object != NOTHING &&
+		if (asked->permissions[i] == IS_ALLOWED && asked->questions[i].object != NOTHING &&
 		    strcmp(asked->questions[i].rule, asked->questions[index].rule) == 0)
 			return true;
 	return false;
@@ -147,8 +187,7 @@ static bool may_elsewhere(const struct asked *asked, size_t index)
 static bool none_allowed(const struct asked *asked, enum object object)
 {
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->questions[i].need->object == object &&
-		    asked->permissions[i] == IS_ALLOWED)
+		if (asked->questions[i].object == object && asked->permissions[i] == IS_ALLOWED)
 			return false;
 	return true;
 }
@@ -156,9 +195,10 @@ static bool none_allowed(const struct asked *asked, enum object object)
 static bool no_key_allowed(const struct asked *asked)
 {
 	return asked->permissions[KEYLESS] != IS_DENIED && none_allowed(asked, LOCK) &&
-	       none_allowed(asked, STATE) && none_allowed(asked, QUEUE) &&
+	       none_allowed(asked, STATE) && none_allowed(asked, LIST) &&
 	       none_allowed(asked, TIMEOUTS) && none_allowed(asked, LOG) &&
-	       none_allowed(asked, HOLDERS);
+	       none_allowed(asked, OURS) && none_allowed(asked, HOLDERS) &&
+	       none_allowed(asked, DONE);
 }
 
 /* The user lacks the key or channel itself, not one of the commands. */
@@ -171,17 +211,16 @@ static bool is_out_of_reach(const struct asked *asked, enum object object)
 	if (is_channel ? asked->permissions[CHANNELLESS] != IS_DENIED : no_key_allowed(asked))
 		return true;
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->questions[i].need->object == object && may_elsewhere(asked, i))
+		if (asked->questions[i].object == object && may_elsewhere(asked, i))
 			return true;
-	/* no command of the timeouts is for another object but the queue and the holders */
-	return object == TIMEOUTS && is_out_of_reach(asked, QUEUE);
+	return false;
 }
 
 static void list_objects(char *text, size_t size, const struct asked *asked)
 {
 	char pattern[KEY_MAX_BYTES + 2];
 
-	for (enum object object = LOCK; object <= HOLDERS; object++)
+	for (enum object object = LOCK; object <= DONE; object++)
 		if (is_out_of_reach(asked, object))
 			add_word(text, size, "~", asked->objects[object]);
 	snprintf(pattern, sizeof(pattern), "%s*", asked->objects[PLAIN]);
@@ -198,9 +237,8 @@ static void list_missing(char *text, size_t size, const struct asked *asked,
 		const struct question *question = &asked->questions[i];
 
 		if (asked->permissions[i] == IS_DENIED &&
-		    is_needed(question->need->purpose, info, options) &&
-		    !is_out_of_reach(asked, question->need->object) &&
-		    !has_word(text, question->rule))
+		    is_needed(question->purpose, info, options) &&
+		    !is_out_of_reach(asked, question->object) && !has_word(text, question->rule))
 			add_word(text, size, "", question->rule);
 	}
 }
@@ -208,7 +246,7 @@ static void list_missing(char *text, size_t size, const struct asked *asked,
 static bool may_follow(const struct asked *asked)
 {
 	for (size_t i = 0; i < asked->count; i++)
-		if (asked->questions[i].need->purpose == FOR_FOLLOWING &&
+		if (asked->questions[i].purpose == FOR_FOLLOWING &&
 		    asked->permissions[i] == IS_DENIED)
 			return false;
 	return true;
@@ -223,7 +261,7 @@ static void list_hidden(char *text, size_t size, const struct asked *asked, bool
 	text[0] = '\0';
 	for (size_t i = 0; i < asked->count; i++) {
 		const struct question *question = &asked->questions[i];
-		const enum purpose purpose = question->need->purpose;
+		const enum purpose purpose = question->purpose;
 		const size_t length = strlen(text);
 		char name[32];
 

@@ -40,12 +40,12 @@ static const char *quote(char quoted[QUOTED_MAX_BYTES], const char *name)
 		       : strcpy(quoted, "NAME");
 }
 
-static int call_script(const struct found *lock, const struct lock_keys *keys,
-		       const struct script *script, struct error *err)
+static int look(const struct found *lock, const struct lock_keys *keys, const char *what,
+		struct error *err)
 {
 	struct request request;
 
-	wire_begin(keys, &request, script);
+	wire_look(keys, &request, what);
 	return server_info_call(lock->client, &request, err);
 }
 
@@ -55,7 +55,7 @@ static int check_lease(struct findings *findings, struct tally *tally, const str
 	const struct redisReply *reply;
 	char quoted[QUOTED_MAX_BYTES];
 
-	if (call_script(lock, keys, &script_status, err) < 0)
+	if (look(lock, keys, "status", err) < 0)
 		return -1;
 	reply = lock->client->reply;
 	if (!reply_fits(reply, "sii"))
@@ -104,7 +104,7 @@ static int check_queue(struct findings *findings, struct tally *tally, const str
 {
 	const struct redisReply *queue;
 
-	if (call_script(lock, keys, &script_queue, err) < 0)
+	if (look(lock, keys, "queue", err) < 0)
 		return -1;
 	queue = lock->client->reply;
 	if (!reply_fits(queue, ""))

@@ -83,7 +83,7 @@ static bool is_own_channel(const struct lock *lock, const struct client *client)
 {
 	char channel[CHANNEL_MAX_BYTES];
 
-	wire_channel(&lock->keys, lock->id, channel);
+	wire_channel(&lock->keys, lock->request, channel);
 	return client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
 }
 

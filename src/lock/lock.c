@@ -161,7 +161,7 @@ static int read_grant(struct lock *lock, const struct client *client, struct ask
 	return copy_grant(lock, reply_text(client->reply, 1), reply_text(client->reply, 2));
 }
 
-/* queued TICKET MS FIRST TTL NOW */
+/* queued TICKET MS FIRST TTL NOW MARKER */
 static int read_place(struct lock *lock, const struct client *client, struct ask_reply *out)
 {
 	lock->heard_ms = client->sent_ms;
@@ -169,6 +169,9 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	out->ask_in_ms = within(reply_number(client->reply, 2), 1, TTL_MAX_MS);
 	out->first = reply_number(client->reply, 3) == 1;
 	out->ttl_ms = reply_number(client->reply, 4);
+	out->marker = reply_text(client->reply, 6);
+	if (strlen(out->marker) >= TOKEN_MAX_BYTES || out->marker[strspn(out->marker, DIGITS)])
+		return -1;
 	if (lock->supersede && !*lock->ticket)
 		put_number(lock->newest, lock->server_ms - (client->sent_ms - lock->wanted_ms), 1);
 	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
@@ -208,7 +211,7 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		size_t holder;
 	} answers[] = {
 		{"granted", 7, ASK_GRANTED, 7},
-		{"queued", 6, ASK_QUEUED, 6},
+		{"queued", 7, ASK_QUEUED, 7},
 		{"busy", 3, ASK_BUSY, 1},
 		{"full", 2, ASK_FULL, 2},
 		{"ran", 2, ASK_RAN, 2},

@@ -84,6 +84,7 @@ struct ask_reply {
 	int64_t ask_in_ms;    /* queued: when to ask again at the latest */
 	bool first;           /* queued: no waiter stands before us */
 	int64_t ttl_ms;       /* queued: of the lock; -1: it has none */
+	const char *marker;   /* queued: a channel to listen on, as wire_channel has it; or "" */
 	long long waiters;    /* full */
 	long long replicas;   /* unsafe: so many know */
 	const char *mode;     /* misfit: of the hold that it is inside */

@@ -13,11 +13,14 @@ static const char queue_prefix[] = "redisson_lock_queue:";
 static const char timeouts_prefix[] = "redisson_lock_timeout:";
 static const char state_prefix[] = "fairlock:";
 static const char log_prefix[] = "fairlock_log:";
+static const char ours_prefix[] = "fairlock_queue:";
 static const char holders_prefix[] = "fairlock_holders:";
+static const char done_prefix[] = "fairlock_done:";
 static const char channel_prefix[] = "redisson_lock__channel:";
 
 static const char *const prefixes[] = {
-	queue_prefix, timeouts_prefix, state_prefix, log_prefix, holders_prefix, channel_prefix,
+	queue_prefix, timeouts_prefix, state_prefix, log_prefix,
+	ours_prefix,  holders_prefix,  done_prefix,  channel_prefix,
 };
 
 static bool is_foreign_dash(uint32_t code)
@@ -134,7 +137,9 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 	derive(keys->timeouts, timeouts_prefix, name);
 	derive(keys->state, state_prefix, name);
 	derive(keys->log, log_prefix, name);
+	derive(keys->ours, ours_prefix, name);
 	derive(keys->holders, holders_prefix, name);
+	derive(keys->done, done_prefix, name);
 	derive(keys->channel, channel_prefix, name);
 	/* The other keys differ only before the first brace. */
 	if (!share_slot(keys->name, keys->queue))

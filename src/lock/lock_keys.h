@@ -14,7 +14,9 @@ struct lock_keys {
 	char timeouts[KEY_MAX_BYTES];
 	char state[KEY_MAX_BYTES];
 	char log[KEY_MAX_BYTES];
+	char ours[KEY_MAX_BYTES];
 	char holders[KEY_MAX_BYTES];
+	char done[KEY_MAX_BYTES]; /* of the keys of requests: their beginning */
 	char channel[KEY_MAX_BYTES];
 	char shown[SHORT_MAX_BYTES]; /* NAME for messages, cut */
 };

@@ -300,8 +300,8 @@ static void tell_unknown(const struct server *server, const struct lock_keys *ke
 int lock_list_check(struct client *client, const struct lock_keys *keys, bool *is_known,
 		    struct error *err)
 {
-	const char *const all[] = {keys->state, keys->log,      keys->name,
-				   keys->queue, keys->timeouts, keys->holders};
+	const char *const all[] = {keys->state,    keys->log,     keys->name, keys->queue,
+				   keys->timeouts, keys->holders, keys->ours};
 
 	*is_known = true;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -12,9 +12,8 @@
 #include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 
-/* Where the reply has the rows of the holders: see status.lua. */
+/* Where the reply has the rows of the holders: see look.lua. */
 #define ROWS_AT 18
 
 /* A longer name does not go into a message as a word for a shell. */
@@ -38,7 +37,7 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 	struct request request;
 	int found = 0;
 
-	wire_begin(&call->lock.keys, &request, &script_status);
+	wire_look(&call->lock.keys, &request, "status");
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
 	rows = reply_at(call->client.reply, ROWS_AT);

@@ -11,7 +11,6 @@
 #include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 
 /* More are too many to choose from. */
 #define OWNERS_MAX 1000
@@ -42,7 +41,7 @@ static void add_waiters(struct owner_list *owners, const struct redisReply *repl
 			    reply_text(reply_at(reply, i), 2), "");
 }
 
-/* The 19th element of the status script's reply has a row for each holder. */
+/* The 19th element of the reply about the status has a row for each holder. */
 static void add_holders(struct owner_list *owners, const struct redisReply *reply)
 {
 	const struct redisReply *rows = reply_at(reply, 18);
@@ -62,7 +61,7 @@ static void ask(struct owner_list *owners, struct client *client, const char *na
 
 	if (lock_keys_make(&keys, name, &ignored) < 0)
 		return;
-	wire_begin(&keys, &request, waiters ? &script_queue : &script_status);
+	wire_look(&keys, &request, waiters ? "queue" : "status");
 	if (client_call(client, &request, until_ms, false, &ignored) < 0)
 		return;
 	if (waiters)

@@ -163,7 +163,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 		w->until_ms = (wait->from_ms ? wait->from_ms : lock->wanted_ms) +
 			      wait->options->wait_ms + 1;
 	client->keen = true;
-	wire_channel(&lock->keys, lock->id, channel);
+	wire_channel(&lock->keys, lock->request, channel);
 	client_subscribe(client, channel);
 	wait_ask(w);
 	/* perhaps: while the server works on the request, there is time to get ready */

@@ -60,6 +60,19 @@ static bool is_asking(const struct waiting *w)
 	return client_has_request(w->client) && !w->viewing;
 }
 
+/* Redisson's unlock speaks to the head of its list, where one id stands for several of us. It may
+ * have spoken before we listen there, so we ask once more. Returns false if we do listen. */
+static bool hear_marker(struct waiting *w, const char *ticket)
+{
+	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
+
+	if (!*ticket)
+		return false;
+	snprintf(id, sizeof(id), "fairlock:%s", ticket);
+	wire_channel(&w->lock->keys, id, channel);
+	return client_subscribe(w->client, channel);
+}
+
 /* A lock that never ends is most likely a mistake: the user should know. */
 static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 {
@@ -90,6 +103,8 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	w->first = w->may_be_next = reply->first;
 	if (w->first)
 		hear_outsiders(w);
+	if (hear_marker(w, reply->marker))
+		wait_ask(w);
 }
 
 static void got_it(struct waiting *w)

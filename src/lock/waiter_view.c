@@ -7,15 +7,14 @@
 #include "base/clock.h"
 #include "lock/wire.h"
 #include "redis/reply.h"
-#include "redis/script.h"
 
 #define WAITERS_MAX 100000000
 
 void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 		     struct request *request)
 {
-	wire_begin(&lock->keys, request, &script_view);
-	wire_add(request, lock->id, view->token);
+	wire_look(&lock->keys, request, "view");
+	wire_add(request, lock->request, view->token);
 }
 
 static int64_t number_at(const struct redisReply *list, size_t index, int64_t most)

@@ -25,12 +25,13 @@ void wire_add_strays(struct request *request)
 }
 
 /* mode: of the hold that the request is about, or the want of the process. A request about a shared
- * hold or a slot declares the sixth key, too; lua/parts/base.lua says why others do not. */
+ * hold or a slot declares the seventh key, too; lua/parts/base.lua says why others do not. */
 static void begin(const struct lock_keys *keys, struct request *request,
 		  const struct script *script, const char *mode)
 {
 	*request = (struct request){.script = script};
-	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log);
+	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log,
+		 keys->ours);
 	if (strcmp(mode, MODE_EXCLUSIVE) != 0)
 		wire_add(request, keys->holders);
 	request->keys = request->argc;
@@ -40,6 +41,12 @@ static void begin(const struct lock_keys *keys, struct request *request,
 void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
 {
 	begin(keys, request, script, MODE_EXCLUSIVE);
+}
+
+void wire_look(const struct lock_keys *keys, struct request *request, const char *what)
+{
+	begin(keys, request, &script_look, MODE_EXCLUSIVE);
+	wire_add(request, what);
 }
 
 void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
@@ -81,9 +88,7 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 	wire_add(request, "0");
 	wire_add(request, lock->limit, lock->by, lock->period);
 	wire_add_strays(request);
-	/* another process may wait under the owner of --owner, and would hear the same message */
-	if (strcmp(lock->id, lock->request) == 0)
-		owner_draw_secret(lock->secret);
+	owner_draw_secret(lock->secret);
 	wire_add(request, lock->secret, lock->want);
 	if (lock->supersede && !*lock->newest) {
 		request->age = request->argc;

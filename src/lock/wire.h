@@ -17,7 +17,10 @@ __attribute__((sentinel)) void wire_add_all(struct request *request, ...);
  * that, so that a late copy of a request changes nothing. */
 void wire_add_strays(struct request *request);
 
-/* The channel of an owner id. */
+/* Asks for the lock as it is: what is "status", "queue" or "view", as look.lua has it. */
+void wire_look(const struct lock_keys *keys, struct request *request, const char *what);
+
+/* The channel of an owner id, a request, or a marker. */
 void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES]);
 
 /* Asks for the lock, or else for a place in the queue; also a waiter's sign of life. try: don't

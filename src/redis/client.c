@@ -316,16 +316,19 @@ int64_t client_wait(const struct client *client, struct pollfd *slot)
 	return earliest(wake, due_ms(client));
 }
 
-void client_subscribe(struct client *client, const char *channel)
+bool client_subscribe(struct client *client, const char *channel)
 {
 	for (int i = 0; i < client->channel_count; i++)
 		if (strcmp(client->channels[i], channel) == 0)
-			return;
+			return false;
 	if (client->channel_count == CLIENT_CHANNELS)
-		return;
+		client->channel_count--;
+	if (client->subscribed > client->channel_count)
+		client->subscribed = client->channel_count;
 	snprintf(client->channels[client->channel_count++], CHANNEL_MAX_BYTES, "%s", channel);
 	if (is_open(client))
 		client_send_subscriptions(client);
+	return true;
 }
 
 bool client_hears_all(const struct client *client)

@@ -12,8 +12,9 @@ void client_init(struct client *client, const struct server *server, int64_t tim
 /* Closes this process's end without telling the server anything. */
 void client_close(struct client *client);
 
-/* Listens on a channel from now on, over every connection. */
-void client_subscribe(struct client *client, const char *channel);
+/* Listens on a channel from now on, over every connection; beyond CLIENT_CHANNELS in place of the
+ * last one. Returns false if it did so before. */
+bool client_subscribe(struct client *client, const char *channel);
 
 /* Whether the server was asked for all channels over this connection, and has refused none. */
 bool client_hears_all(const struct client *client);

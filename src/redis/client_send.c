@@ -55,7 +55,7 @@ void client_send_request(struct client *client, bool whole_script)
 	if (request->script) {
 		argv[argc++] = whole_script ? "EVAL" : "EVALSHA";
 		argv[argc++] = whole_script ? request->script->text : request->script->sha1;
-		argv[argc++] = request->keys == 5 ? "5" : "6";
+		argv[argc++] = request->keys == 6 ? "6" : "7";
 	}
 	for (int i = 0; i < request->argc; i++)
 		argv[argc++] = request->argv[i];

@@ -13,7 +13,7 @@ struct script;
 struct server;
 
 #define REQUEST_ARGS 224
-#define CLIENT_CHANNELS 3
+#define CLIENT_CHANNELS 4
 
 /* client->strays of a process that goes on for a dead one, under its request id: more than the dead
  * process can have left under way. */

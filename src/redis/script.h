@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* A script of lua/, joined with its prelude. */
+/* A script of lua/, joined with its parts. */
 struct script {
 	const char *name;
 	const char *sha1; /* of text, in hex */
@@ -11,11 +11,13 @@ struct script {
 	size_t length;
 };
 
+/* What a user must be allowed to do, as lua/parts/permissions.lua has it: a line for each object,
+ * "OBJECT: COMMANDS; COMMANDS". */
+extern const char script_needs[];
+
 extern const struct script script_acquire;
 extern const struct script script_renew;
 extern const struct script script_release;
 extern const struct script script_leave;
-extern const struct script script_status;
-extern const struct script script_queue;
+extern const struct script script_look;
 extern const struct script script_log;
-extern const struct script script_view;

@@ -77,20 +77,20 @@ def requests_of_wrap(bench):
 def calls_of_wrap(bench, requests):
     """The same with another release script, which makes the calls that ours makes when two wait, and decides nothing."""
     server = bench.peer(Fairlock).server
-    queue = "redisson_lock_queue:{passed}"
+    queue = "fairlock_queue:{passed}"
     crowd = Crowd(bench.peer(Fairlock), bench.folder)
     crowd.lock = "passed"
     try:
         crowd.hold()
         crowd.join(2, 0)
         places = {server.call("HKEYS", crowd.lock)[0]: "ARGV[2]"}
-        places.update(zip(server.call("LRANGE", queue, 0, -1), ("ids[1]", "ids[2]")))
+        places.update(zip(server.call("ZRANGE", queue, 0, -1), ("ids[1]", "ids[2]")))
         calls = calls_of_scripts(server.socket, lambda: crowd.release() or crowd.await_times(3, LIMIT_S))
     finally:
         crowd.end()
     if calls[0] != ['"TIME"']:
         raise RuntimeError(f"this is not the beginning of a release: {calls[0]}")
-    script = f"""local ids = redis.call('LRANGE', '{queue}', 0, 1)
+    script = f"""local ids = redis.call('ZRANGE', '{queue}', 0, 1)
 if not ids[1] then
     return redis.call('DEL', KEYS[1])
 end
@@ -100,7 +100,7 @@ ids[2] = ids[2] or ids[1]
         line = f"redis.call({', '.join(call)})\n"
         for id, place in places.items():
             line = line.replace(id, f'" .. {place} .. "')
-        script += "" if "LRANGE" in line else line
+        script += line
     *ask, release = requests
     return [*ask, with_script(server.socket, release, script)]
 

@@ -162,7 +162,7 @@ class Fairlock(Peer):
         return [os.environ["FAIRLOCK"], "wrap", *lease, *self.options(way), lock, *argv]
 
     def waiting(self, lock):
-        return self.server.call("LLEN", f"redisson_lock_queue:{{{lock}}}")
+        return self.server.call("ZCARD", f"fairlock_queue:{{{lock}}}")
 
 
 class Etcdctl(Peer):
@@ -318,7 +318,7 @@ class Redisson(Peer):
         return Answer(self.jvm(self.who), f"{way} {lock} {stamps} {number} {how_long}")
 
     def waiting(self, lock):
-        return self.server.call("LLEN", f"redisson_lock_queue:{{{lock}}}")
+        return self.server.call("ZCARD", f"fairlock_queue:{{{lock}}}")
 
     def end(self):
         for jvm in self.jvms.values():

@@ -57,9 +57,9 @@ def our_pair(sha, number):
     name = f"rate{number}"
     keys = [key.replace(NAME, name) for key in KEYS]
     channel = CHANNEL.replace(NAME, name)
-    return [encoded("EVALSHA", sha["acquire"], 5, *keys, channel, me, me, "w", 30000, "wait", "", 0, "",
+    return [encoded("EVALSHA", sha["acquire"], 6, *keys, channel, me, me, "w", 30000, "wait", "", 0, "",
                     "host\t1\tuser\tcommand", ""),
-            encoded("EVALSHA", sha["release"], 5, *keys, channel, me, me, "own", "", 0, "", 0, "0", "exit")]
+            encoded("EVALSHA", sha["release"], 6, *keys, channel, me, me, "own", "", 0, "", 0, "0", "exit")]
 
 
 def load_redis_py(peer):

@@ -19,7 +19,8 @@ from wire import Wire
 MEASURE = "d server time"
 NAME = "bench"
 KEYS = [NAME] + [f"{prefix}:{{{NAME}}}" for prefix in
-                 ("redisson_lock_queue", "redisson_lock_timeout", "fairlock", "fairlock_log")]
+                 ("redisson_lock_queue", "redisson_lock_timeout", "fairlock", "fairlock_log",
+                                "fairlock_queue")]
 CHANNEL = f"redisson_lock__channel:{{{NAME}}}"
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "lua"
 

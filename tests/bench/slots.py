@@ -197,7 +197,7 @@ def before_waiters(bench, server, count, rounds):
     for holder in ids[:rounds]:
         took, _ = timed(server, side.release, holder)
         bench.samples.add(SERVER, f"hand-over to the first of the waiters {count}", Fairlock.name, "µs", took)
-    if server.call("LLEN", f"redisson_lock_queue:{{{NAME}}}") != count:
+    if server.call("ZCARD", f"fairlock_queue:{{{NAME}}}") != count:
         raise RuntimeError("not handed over")
     side.end()
 

@@ -13,7 +13,7 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 
 	for command in 'wrap job true' 'wrap -w 1h job true' 'wrap --shared -q job true' 'acquire job' 'wrap --also other job true'; do
 		# shellcheck disable=SC2016
-		run -64 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) $command; status=\$?; echo \"\$($CLI -s $SERVER_SOCKET LLEN redisson_lock_queue:{job}) waiters\"; exit \$status"
+		run -64 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) $command; status=\$?; echo \"\$($CLI -s $SERVER_SOCKET ZCARD fairlock_queue:{job}) waiters\"; exit \$status"
 		assert_line --index 0 --regexp "^$ENDLESS\$"
 		assert_line "Try 'fairlock ${command%% *} --help'."
 		assert_line '0 waiters'

@@ -47,7 +47,7 @@ short() {
 	says 76 "^fairlock: cannot release ${lock}this owner does not hold it now; " release --owner 1:1 "$name"
 	background "$FAIRLOCK" wrap "$name" true 2>removed
 	wait_until in_queue "$name" 1
-	"$FAIRLOCK" queue --remove "$(cli LINDEX "redisson_lock_queue:{$name}" 0)" "$name"
+	"$FAIRLOCK" queue --remove "$(cli ZRANGE "fairlock_queue:{$name}" 0 0)" "$name"
 	ends_with 75 $!
 	output=$(<removed) short "^fairlock: cannot get ${lock}removed from the queue after .*; held by "
 	"$FAIRLOCK" release --stop "$name"

@@ -40,7 +40,7 @@ says() {
 	background "$FAIRLOCK" wrap job true 2>said
 	waiter=$!
 	wait_until in_queue job 1
-	"$FAIRLOCK" queue --remove "$(cli LINDEX 'redisson_lock_queue:{job}' 0)" job
+	"$FAIRLOCK" queue --remove "$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" job
 	ends_with 75 "$waiter"
 	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time; held by \./job \(pid 12, ann@db1\) for 1m[0-9s]*$"
 }
@@ -66,7 +66,7 @@ keep() {
 	background "$FAIRLOCK" wrap job true 2>said
 	waiter=$!
 	wait_until in_queue job 1
-	"$FAIRLOCK" queue --remove "$(cli LINDEX 'redisson_lock_queue:{job}' 0)" job
+	"$FAIRLOCK" queue --remove "$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" job
 	ends_with 75 "$waiter"
 	assert_regex "$(<said)" "^fairlock: cannot get lock job: removed from the queue after $time; $kept$"
 }

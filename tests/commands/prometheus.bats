@@ -214,8 +214,8 @@ make_all_kinds() {
 	background "$FAIRLOCK" acquire job
 	wait_until waits '.fairlock_waiters.job == 2 and .fairlock_oldest_wait_seconds.job > 0.5'
 	# the first waiter began long ago
-	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
-	lock=job change "w:$id" "ticket=$(($(lock=job column "w:$id" ticket) - 1000000000))"
+	id=$(cli ZRANGE 'fairlock_queue:{job}' 0 0)
+	cli ZINCRBY 'fairlock_queue:{job}' -1000000000 "$id"
 	wait_until waits '.fairlock_oldest_wait_seconds.job > 1000 and .fairlock_oldest_wait_seconds.job < 1060'
 	kill -KILL $first
 	wait_until waits '.fairlock_waiters.job == 1 and .fairlock_oldest_wait_seconds.job < 60'
@@ -263,7 +263,7 @@ make_all_kinds() {
 	background "$FAIRLOCK" wrap --url "redis://$PROXY_ADDRESS" job touch ran
 	waiter=$!
 	wait_until in_queue job 1
-	id=$(cli LINDEX 'redisson_lock_queue:{job}' 0)
+	id=$(cli ZRANGE 'fairlock_queue:{job}' 0 0)
 	# The waiter hears of its turn 2 s late, asks, is granted the lock at once, and does not
 	# hear that.
 	proxy delay 2000 down

@@ -276,7 +276,7 @@ join_as_redisson() {
 	background "$FAIRLOCK" wrap --slots "$names" job true
 	wait_until in_queue job 1
 	assert_equal "$(queue '[0].slots|[length, .[999]]')" "[1000,\"$(printf 'slot%060d' 1000)\"]"
-	owner=$(cli --raw LINDEX 'redisson_lock_queue:{job}' 0)
+	owner=$(cli --raw ZRANGE 'fairlock_queue:{job}' 0 0)
 	change "w:$owner" $'want==a\001\xff,"]},b'
 	assert_equal "$(queue '[0].slots')" '["a\u0001�","\"]}","b"]'
 }

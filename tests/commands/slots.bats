@@ -93,7 +93,7 @@ load ../lib/holders
 	join_holders --slots 2 job
 	join_waiters job true
 	join_waiters --slots 2 job touch ran
-	"$FAIRLOCK" queue --remove "$(cli LINDEX 'redisson_lock_queue:{job}' 0)" job
+	"$FAIRLOCK" queue --remove "$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" job
 	ends_with 0 "$WAITER"
 	[ -e ran ]
 	has_holders 1

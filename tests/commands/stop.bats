@@ -14,7 +14,7 @@ stop_in_background() {
 }
 
 # is_asked NAME: somebody has asked the holder of the lock
-is_asked() { cli --raw HKEYS "fairlock:{$1}" | grep -q '^a:'; }
+is_asked() { "$FAIRLOCK" log --json "$1" | grep -q '"asked"'; }
 
 # hold_hard [OPTION...]: a COMMAND that ignores TERM holds `job`
 hold_hard() {
@@ -380,7 +380,7 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	awk -v id=5f0c3b4e-6c1d-4d0e-9a7b-000000000000 -v now="$(now_ms)" 'BEGIN {
 		for (number = 1; number <= 1000; number++) {
 			printf "ZADD fairlock_holders:{job} %.0f %s:%d\n", now + 6000, id, number
-			printf "HSET fairlock:{job} h:%s:%d \"held %.0f %.0f %.0f 6000 0 - - - - s ,w%s:%d, host\t1\troot\tmake\"\n",
+			printf "HSET fairlock:{job} h:%s:%d \"held %.0f %.0f %.0f 6000 - 0 - s ,w%s:%d, - host\t1\troot\tmake\"\n",
 				id, number, now, now, now + 6000, id, number
 		}
 	}' | cli >/dev/null

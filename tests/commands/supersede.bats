@@ -19,7 +19,7 @@ waits() {
 
 # stands_last PID: the newest of all that wait is this process
 stands_last() {
-	cli LRANGE 'redisson_lock_queue:{job}' 0 -1 | grep -q ":$1\$"
+	cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"
 }
 
 has_lines() { [ -e order ] && [ "$(wc -l <order)" = "$1" ]; }
@@ -180,8 +180,8 @@ live_on() {
 
 	hold job
 	waits old --supersede
-	cli HSET 'fairlock:{job}' newest "gone:1 $(now_ms)" >/dev/null
-	cli PUBLISH "redisson_lock__channel:{job}:$(cli LINDEX 'redisson_lock_queue:{job}' 0)" 0 >/dev/null
+	cli HSET 'fairlock:{job}' newest "gone:1 $(now_ms) -" >/dev/null
+	cli PUBLISH "redisson_lock__channel:{job}:$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" 0 >/dev/null
 	ends_with 75 "$WAITER"
 	grep -q 'cannot get lock job: superseded by a newer waiter after' said.old
 	wait_until in_queue job 0

@@ -74,7 +74,8 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 	local key
 
 	for key in 'HSET depoly 1:1 1' 'RPUSH redisson_lock_queue:{depoly} 1:1' 'ZADD redisson_lock_timeout:{depoly} 9999999999999 1:1' \
-		'HSET fairlock:{depoly} v 1' 'XADD fairlock_log:{depoly} 1-1 event granted' 'ZADD fairlock_holders:{depoly} 1 1:1'; do
+		'HSET fairlock:{depoly} v 1' 'XADD fairlock_log:{depoly} 1-1 event granted' 'ZADD fairlock_holders:{depoly} 1 1:1' \
+		'ZADD fairlock_queue:{depoly} 1 1:1'; do
 		cli FLUSHALL >/dev/null
 		# shellcheck disable=SC2086
 		cli $key >/dev/null
@@ -92,10 +93,10 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 @test "a user of the server who may only look at some locks learns that one is unknown, without a proposal" {
 	"$FAIRLOCK" wrap deploy true
 	cli ACL SETUSER watcher on '>secret' '~*depoly*' +eval +evalsha +time '+pubsub|numsub' '+pubsub|shardnumsub' \
-		+hget +hmget +hgetall +pttl +lrange +llen +xrevrange +zcard +zrange +zscore >/dev/null
+		+hget +hmget +hgetall +pttl +lrange +exists +xrevrange +zcard +zrange +zscore >/dev/null
 	export FAIRLOCK_PASSWORD=secret FAIRLOCK_URL="$FAIRLOCK_URL?user=watcher"
 	says_unknown 0 "$unknown" status depoly
-	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~redisson_lock_*' >/dev/null # all but one key
+	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~fairlock_queue:*' '~redisson_lock_*' >/dev/null # all but one key
 	says_unknown 0 '' log depoly
 	cli ACL DELUSER watcher >/dev/null
 }

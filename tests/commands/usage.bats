@@ -222,7 +222,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 		wrong_name "$name"
 	done
 	for name in redisson_lock_queue:x 'redisson_lock_timeout:{x}' redisson_lock__channel:x fairlock: 'fairlock:{x}' \
-		fairlock_log:x fairlock_holders:x 'a}b' '}' 'a{b' 'a{}b' '{' 'a{}{b}' 'a}{b'; do
+		fairlock_log:x fairlock_queue:x fairlock_holders:x fairlock_done:x 'a}b' '}' 'a{b' 'a{}b' '{' 'a{}{b}' 'a}{b'; do
 		wrong_name "$name"
 	done
 }

@@ -372,7 +372,7 @@ END
 
 # stands_first NAME PID: succeeds if this process is the first waiter in the queue
 stands_first() {
-	[ "$(cli --raw LINDEX "redisson_lock_queue:{$1}" 0 | sed 's/.*://')" = "$2" ]
+	[ "$(cli --raw ZRANGE "fairlock_queue:{$1}" 0 0 | sed 's/.*://')" = "$2" ]
 }
 
 @test "a signal takes a waiter out of the queue and ends it" {
@@ -383,7 +383,7 @@ stands_first() {
 		wait_until in_queue job 1
 		kill -s "$signal" "$waiter"
 		ends_with $((128 + $(kill -l "$signal"))) "$waiter"
-		[ "$(cli LLEN redisson_lock_queue:{job})" = 0 ]
+		[ "$(cli ZCARD fairlock_queue:{job})" = 0 ]
 	done
 }
 

@@ -25,7 +25,7 @@ TOKEN = re.compile(r"""
   | (?P<other> \.\.\. | \.\. | [=~<>]= | . )
 """, re.VERBOSE | re.DOTALL)
 
-CONSTANT = re.compile(r"^local [A-Z_]+ = [0-9]+ *(--|$)", re.MULTILINE)  # as in lua/join
+CONSTANT = re.compile(r"^\t*local [A-Z_]+ = (?:[0-9]+|KEYS\[[0-9]\]|ARGV\[[0-9]\]) *(--|$)", re.MULTILINE)  # as in lua/join
 
 KEYWORDS = set("and break do else elseif end false for function if in local nil not or repeat return then true "
                "until while".split())
@@ -86,7 +86,7 @@ def put(files, folder):
             marked += [source[end:at], text % (module + ":" + name) if name else text]
             end = at
         marked.append(source[end:])
-        if module == "prelude.lua":
+        if module == "base.lua":
             marked.insert(1, DEFINITION)
         with open(os.path.join(folder, module), "w", encoding="utf-8") as file:
             file.write("".join(marked))

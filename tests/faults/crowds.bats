@@ -26,7 +26,7 @@ all_present() {
 }
 
 # waits_in_order IDS
-waits_in_order() { [ "$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1)" = "$1" ]; }
+waits_in_order() { [ "$(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1)" = "$1" ]; }
 
 has_loaded() { cli INFO persistence | grep -q '^loading:0'; }
 
@@ -47,7 +47,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	WAIT_S=60 start_waiters $many
 	cli BGREWRITEAOF >/dev/null
 	wait_until aof_is_rewritten
-	before=$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1)
+	before=$(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1)
 	stop_server
 	sleep 2
 	server_answers() { cli PING | grep -q LOADING; }

@@ -17,7 +17,7 @@ teardown() {
 
 # The id of the only waiter
 waiter_id() {
-	cli LRANGE 'redisson_lock_queue:{job}' 0 0
+	cli ZRANGE 'fairlock_queue:{job}' 0 0
 }
 
 # What the server keeps of the waiter's last request
@@ -27,7 +27,7 @@ entry() {
 
 # The secret of that request
 secret() {
-	entry | cut -d ' ' -f 5
+	entry | cut -d ' ' -f 3
 }
 
 # The waiter took a grant. The server knows nothing of a forged grant, so the guard may have stopped

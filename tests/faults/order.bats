@@ -12,7 +12,7 @@ enqueue() {
 	local count=$1 before
 
 	shift
-	before=$(cli LLEN redisson_lock_queue:{L})
+	before=$(cli ZCARD fairlock_queue:{L})
 	WAITERS=()
 	for i in $(seq "$count"); do
 		# shellcheck disable=SC2016
@@ -22,7 +22,7 @@ enqueue() {
 	done
 }
 
-# lists_agree NAME: list and sorted set have the same ids
+# lists_agree NAME: Redisson's list and its sorted set have the same ids
 lists_agree() {
 	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
 		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
@@ -163,15 +163,14 @@ stands_by() {
 	# shellcheck disable=SC2016
 	cli CONFIG RESETSTAT >/dev/null
 	local id
-	id=$(cli --raw LINDEX redisson_lock_queue:{L} 0)
+	id=$(cli --raw ZRANGE fairlock_queue:{L} 0 0)
 	# as if its turn had come and gone: the scripts drop it in this way
-	cli LREM redisson_lock_queue:{L} 0 "$id" >/dev/null
-	cli ZREM redisson_lock_timeout:{L} "$id" >/dev/null
+	cli ZREM fairlock_queue:{L} "$id" >/dev/null
 	cli HDEL fairlock:{L} "w:$id" >/dev/null
 	kill -CONT "$hung"
 	cli PUBLISH "redisson_lock__channel:{L}:$id" 0 >/dev/null
 	wait_until in_queue L 3
-	[ "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" = "$id" ]
+	[ "$(cli --raw ZRANGE fairlock_queue:{L} 0 0)" = "$id" ]
 	lists_agree L
 }
 
@@ -179,7 +178,7 @@ stands_by() {
 	hold L
 	enqueue 3
 	local before
-	before=$(cli --raw LRANGE redisson_lock_queue:{L} 0 -1)
+	before=$(cli --raw ZRANGE fairlock_queue:{L} 0 -1)
 	cli CLIENT KILL TYPE pubsub >/dev/null
 	wait_until test_channels 4
 	kill -TERM "$HOLDER"
@@ -238,12 +237,11 @@ stands_by() {
 	cli HSET L redisson:1 1 >/dev/null
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 2
-	first=$(cli LINDEX 'redisson_lock_queue:{L}' 0)
+	first=$(cli ZRANGE 'fairlock_queue:{L}' 0 0)
 	stop "${WAITERS[0]}" # this one listens
 	cli >/dev/null <<END
-LREM redisson_lock_queue:{L} 0 $first
-ZREM redisson_lock_timeout:{L} $first
-PUBLISH redisson_lock__channel:{L}:$(cli LINDEX 'redisson_lock_queue:{L}' 1) "first 600000"
+ZREM fairlock_queue:{L} $first
+PUBLISH redisson_lock__channel:{L}:$(cli ZRANGE 'fairlock_queue:{L}' 1 1) "first 600000"
 DEL L
 PUBLISH redisson_lock__channel:{L} 0
 END
@@ -309,7 +307,7 @@ cpu_times() {
 	background "$FAIRLOCK" wrap L true 2>said
 	local waiter=$!
 	wait_until in_queue L 1
-	run -0 "$FAIRLOCK" queue --remove "$(cli --raw LINDEX redisson_lock_queue:{L} 0)" L
+	run -0 "$FAIRLOCK" queue --remove "$(cli --raw ZRANGE fairlock_queue:{L} 0 0)" L
 	status_of "$waiter"
 	[ "$STATUS" = 75 ]
 	grep -q 'removed from the queue' said
@@ -320,9 +318,10 @@ cpu_times() {
 	hold L
 	enqueue 2
 	kill -KILL "${WAITERS[@]}"
-	[ "$(cli PTTL redisson_lock_queue:{L})" -gt 600000 ]
-	[ "$(cli PTTL redisson_lock_queue:{L})" -lt 700000 ]
-	[ "$(cli PTTL redisson_lock_timeout:{L})" -gt 600000 ]
+	for key in redisson_lock_queue:{L} redisson_lock_timeout:{L} fairlock_queue:{L}; do
+		[ "$(cli PTTL "$key")" -gt 0 ]
+		[ "$(cli PTTL "$key")" -le 600000 ]
+	done
 }
 
 @test "the end of COMMAND wakes no stopped process of an orphaned process group" {

@@ -103,7 +103,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	cli EVAL 'redis.call("PUBLISH", KEYS[1], "first 1")
 		local from = redis.call("TIME")[1]
 		repeat until redis.call("TIME")[1] - from > 1' \
-		1 "redisson_lock__channel:{L}:$(cli --raw LINDEX redisson_lock_queue:{L} 1)" >/dev/null
+		1 "redisson_lock__channel:{L}:$(cli --raw ZRANGE fairlock_queue:{L} 1 1)" >/dev/null
 	wait_until heard_by_both
 	assert_equal "$(connected)" "$(cat before)"
 	kill "$HOLDER"

@@ -57,12 +57,12 @@ all_free() {
 	local id
 
 	waits_under --also a b "$FAIRLOCK" status --raw --noheadings -o NAME a b >out
-	id=$(cli --raw LRANGE 'redisson_lock_queue:{b}' 0 0)
+	id=$(cli --raw ZRANGE 'fairlock_queue:{b}' 0 0)
 	"$FAIRLOCK" release --force -q a
 	wait_until grep -q 'lost lock a while waiting for lock b: somebody broke it by force$' said
 	wait_until grep -q 'beginning anew' said
 	wait_until in_queue b 1
-	refute [ "$(cli --raw LRANGE 'redisson_lock_queue:{b}' 0 0)" = "$id" ]
+	refute [ "$(cli --raw ZRANGE 'fairlock_queue:{b}' 0 0)" = "$id" ]
 	run -0 "$FAIRLOCK" status -q a
 	kill -TERM "$HOLDER"
 	ends_with 0 "$WAITER"

@@ -264,7 +264,7 @@ is_refused() { [ "$(refusals)" -gt "${1:-0}" ]; }
 	! is_static || FAIRLOCK=$BUILD/dynamic/fairlock # its memory is checked when it is freed
 	first_waits -l 6s job sh -c 'until [ -e end ]; do sleep 0.05; done'
 	cli CONFIG SET min-replicas-to-write 1
-	cli PUBLISH "redisson_lock__channel:{job}:$(cli LRANGE 'redisson_lock_queue:{job}' 0 0)" 0
+	cli PUBLISH "redisson_lock__channel:{job}:$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" 0
 	wait_until is_refused
 	cli CONFIG SET min-replicas-to-write 0
 	kill "$HOLDER"

@@ -10,7 +10,7 @@ load ../lib/waiters
 setup() { start_in_folder; }
 
 # is_asked: somebody has asked the holder of `job`
-is_asked() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^a:'; }
+is_asked() { "$FAIRLOCK" log --json job | grep -q '"asked"'; }
 
 # stop_in_background WORD...: `release --stop WORD... job`. Sets STOPPER; its words come into `out` and `told`.
 stop_in_background() {
@@ -128,7 +128,7 @@ job_has_ended() {
 	wait_until is_asked
 	stop_server
 	start_server
-	wait_until knows_asker # it has looked, and did not take the hold for over
+	wait_until knows_loss # it has looked, and did not take the hold for over
 	still_runs "$STOPPER"
 	kill -CONT "$GUARD"
 	job_has_ended
@@ -136,8 +136,8 @@ job_has_ended() {
 	assert_equal "$(grep -c 'lock job was held by' out)" 1
 }
 
-# knows_asker: the server has a note of a request
-knows_asker() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^r:'; }
+# knows_loss: somebody has asked for a hold that the server has lost
+knows_loss() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^lost$'; }
 
 @test "when the server loses its data while COMMAND is being stopped, the hold is taken up and given back, without its --min-hold" {
 	start_job -l 40s -k 2s --min-hold 10m

@@ -17,7 +17,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -v job true 2>said
 	local waiter=$!
 	wait_until in_queue job 2
-	cli PUBLISH "redisson_lock__channel:{job}:$(cli LINDEX 'redisson_lock_queue:{job}' 1)" 'first 20000'
+	cli PUBLISH "redisson_lock__channel:{job}:$(cli ZRANGE 'fairlock_queue:{job}' 1 1)" 'first 20000'
 	wait_until grep 'heard: first 20000' said
 	refute grep 'place 2 of 2' said
 	wait_until grep 'place 2 of 2' said
@@ -48,7 +48,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	wait_until in_queue job 1
 	proxy forget
 	wait "$waiter" || result=$?
-	assert_equal "$(cli LLEN 'redisson_lock_queue:{job}')" 0
+	assert_equal "$(cli ZCARD 'fairlock_queue:{job}')" 0
 	assert_regex "$(cat said)" '^fairlock: cannot get lock job: timed out after 3s; held by sleep 600 .* for [0-9]+s$'
 	assert_equal "$result" 75
 }

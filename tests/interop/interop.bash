@@ -94,7 +94,7 @@ more_answers() {
 java_waits() {
 	local before
 
-	before=$(cli LLEN "redisson_lock_queue:{$4}")
+	before=$(all_waiting "$4")
 	tell "$@"
 	wait_until in_queue "$4" $((before + 1))
 	wait_until last_listens "$4"
@@ -129,7 +129,7 @@ shell_waits() {
 
 # is_queued NAME PID: succeeds if this process is in the queue
 is_queued() {
-	cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | grep -q ":$2\$"
+	cli --raw ZRANGE "fairlock_queue:{$1}" 0 -1 | grep -q ":$2\$"
 }
 
 # shell_comes NAME [WORD]: the same without a look at the queue, for a wrap that need not wait

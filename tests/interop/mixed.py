@@ -93,7 +93,8 @@ class World:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_us)
 
     def waiting(self):
-        return int(self.call("LLEN", QUEUE)[0])
+        listed = [identity for identity in self.call("LRANGE", QUEUE, 0, -1) if not identity.startswith("fairlock:")]
+        return len(listed) + int(self.call("ZCARD", "fairlock_queue:{job}")[0])
 
     def traced(self):
         return self.trace.read_text().split() if self.trace.exists() else []
@@ -105,11 +106,12 @@ class World:
         for identity in self.call("LRANGE", QUEUE, 0, -1):
             here = f"redisson_lock__channel:{{{NAME}}}:{identity}" in present
             lines.append(f"{identity} {'present' if here else 'absent'} {self.call('ZSCORE', TIMEOUTS, identity)}")
-        lines += [f"now {self.call('TIME')}", f"ours {self.call('HGETALL', 'fairlock:{job}')}"]
+        lines += [f"now {self.call('TIME')}", f"ours {self.call('HGETALL', 'fairlock:{job}')}",
+                  f"waiting {self.call('ZRANGE', 'fairlock_queue:{job}', 0, -1, 'WITHSCORES')}"]
         return "\n".join(lines)
 
     def left_behind(self):
-        return int(self.call("EXISTS", NAME, QUEUE, TIMEOUTS)[0])
+        return int(self.call("EXISTS", NAME, QUEUE, TIMEOUTS, "fairlock_queue:{job}")[0])
 
 
 def hold(world):
@@ -168,7 +170,7 @@ def snapshot(world):
     the number of scores."""
     text = ("local out = {redis.call('TIME')[1] .. ' ' .. redis.call('PTTL', KEYS[1])} "
             "for i, id in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do "
-            "local kind = redis.call('HEXISTS', KEYS[4], 'w:' .. id) == 1 and 'f' or 'r' "
+            "local kind = string.find(id, '^fairlock:%d+$') and 'f' or 'r' "
             "out[#out + 1] = kind .. ' ' .. (redis.call('ZSCORE', KEYS[3], id) or 'none') end "
             "out[#out + 1] = 'scores ' .. redis.call('ZCARD', KEYS[3]) return out")
     words = world.call("EVAL", text, 4, NAME, QUEUE, TIMEOUTS, "fairlock:{job}")

@@ -171,7 +171,7 @@ ours_stay_behind() {
 
 # seen_absent: succeeds if a waiter's sign of life has found the first waiter absent
 seen_absent() {
-	cli --raw HGET 'fairlock:{job}' head | grep -qE '^[0-9]+ [0-9]+ '
+	cli --raw HGET 'fairlock:{job}' turn | grep -qE '^[^ ]+ [0-9]+ [0-9]+ '
 }
 
 @test "a holder's renewals drop a dead Redisson waiter, and the one behind it gets the lock at the release" {

@@ -21,7 +21,7 @@ in_line() {
 	local had=0
 
 	[ ! -e trace ] || had=$(wc -l <trace)
-	[ $((had + $(cli LLEN 'redisson_lock_queue:{job}'))) -ge "$1" ]
+	[ $((had + $(all_waiting job))) -ge "$1" ]
 }
 
 # acquires_and_forgets WORD: an acquire that writes WORD into `trace`, and never releases

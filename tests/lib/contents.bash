@@ -1,26 +1,21 @@
 # The keys of the lock `lock` on the server, and how a test looks at them: part of scripts.bash.
 
 key_queue() { echo "redisson_lock_queue:$(braced)"; }
+key_ours() { echo "fairlock_queue:$(braced)"; }
 key_timeouts() { echo "redisson_lock_timeout:$(braced)"; }
 key_state() { echo "fairlock:$(braced)"; }
 key_log() { echo "fairlock_log:$(braced)"; }
 key_holders() { echo "fairlock_holders:$(braced)"; }
 channel() { echo "redisson_lock__channel:$(braced)"; }
 
-# The ids in the list, in order.
+# The ids that wait, in order.
 waiting() {
-	cli LRANGE "$(key_queue)" 0 -1 | paste -sd ' '
+	on_keys EVALSHA "$SHA_look" "$(channel)" queue | sed -n '1~6p' | paste -sd ' '
 }
 
-# The ids in the sorted set, by name.
-scored() {
-	cli ZRANGE "$(key_timeouts)" 0 -1 | sort | paste -sd ' '
-}
-
-# queue_is ID...: exactly these ids wait, in this order, and the sorted set has the same ids
+# queue_is ID...: exactly these ids wait, in this order
 queue_is() {
 	assert_equal "$(waiting)" "$*"
-	assert_equal "$(scored)" "$(printf '%s\n' "$@" | sort | paste -sd ' ')"
 }
 
 owner() {
@@ -114,8 +109,11 @@ for _, field in ipairs(redis.call("HKEYS", KEYS[4])) do
 	if field ~= "token" then
 		-- the id of a server process is no time, nor is the token of a hold, nor what is compared with tokens
 		local value, before, times, behind = redis.call("HGET", KEYS[4], field), "", nil, ""
-		if field == "run" then
-			before, times, behind = string.match(value, "^(%S* )(%S*)(.*)$")
+		if field == "run" or field == "lost" then
+			before, times = string.match(value, "^(%S+ )(.*)$")
+		elseif field == "runs" then
+			before, times = string.match(value, "^(%S+ %S+ )(.*)$")
+			before = string.gsub(before, "^%d+", older)
 		elseif string.find(field, "^h:") then
 			before, times = string.match(value, "^(%l+ [%d-]+)(.*)$")
 		end

@@ -258,9 +258,17 @@ offering() {
 	echo "tried $((tries - 1)) times: ${*:2}"
 }
 
-# in_queue NAME COUNT: succeeds if the server's queue of the lock has COUNT owners
+# in_queue NAME COUNT: succeeds if COUNT owners wait for the lock
 in_queue() {
-	[ "$(cli LLEN "redisson_lock_queue:{$1}")" = "$2" ]
+	[ "$(all_waiting "$1")" = "$2" ]
+}
+
+# all_waiting NAME: how many wait: ours, and Redisson's, which stand in its list beside the markers of ours
+all_waiting() {
+	local listed
+
+	listed=$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | grep -vcE '^(fairlock:[0-9]+)?$')
+	echo $(($(cli ZCARD "fairlock_queue:{$1}") + listed))
 }
 
 # is_free NAME: succeeds if the server has no holder of the lock
@@ -292,7 +300,7 @@ nothing_left() {
 	local key
 
 	for key in $(cli --raw KEYS '*'); do
-		[[ $key = fairlock:* || $key = fairlock_log:* ]] || { echo "left: $key"; return 1; }
+		[[ $key = fairlock:* || $key = fairlock_log:* || $key = fairlock_done:* ]] || { echo "left: $key"; return 1; }
 		[ "$(cli PTTL "$key")" -gt 0 ] || { echo "without a time to live: $key"; return 1; }
 	done
 }

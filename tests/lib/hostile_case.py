@@ -38,12 +38,19 @@ def kind_of(words):
     if words[2] == b"0":
         return "may" if len(words) < 20 else "user"
     sha1 = words[1].decode() if command == b"EVALSHA" else hashlib.sha1(words[1]).hexdigest()
-    return SCRIPTS.get(sha1, "unknown")
+    name = SCRIPTS.get(sha1, "unknown")
+    return argument_of(words).decode("latin-1") if name == "look" else name
+
+
+def argument_of(words):
+    """ARGV[2] of a script."""
+    behind = 4 + int(words[2])
+    return words[behind] if len(words) > behind else b""
 
 
 def owner_of(words):
     """The owner id in a request."""
-    return words[9] if words[0].upper() in (b"EVALSHA", b"EVAL") and len(words) > 9 else b""
+    return argument_of(words) if words[0].upper() in (b"EVALSHA", b"EVAL") else b""
 
 
 # ---- Scenarios ----

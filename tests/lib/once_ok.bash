@@ -19,5 +19,5 @@ many() {
 	for id in "${ids[@]}"; do
 		script_line acquire "$id" "$id" w 30000 wait '' 0 '' "by $id" ok60000 0 "${2-}" x
 	done | cli >/dev/null
-	assert_equal "$(cli LLEN "$(key_queue)")" "$1"
+	assert_equal "$(cli ZCARD "$(key_ours)")" "$1"
 }

@@ -19,7 +19,7 @@ watch_deaths() {
 
 # queued_id NAME PLACE: the id at this place of the queue, from 0
 queued_id() {
-	cli --raw LINDEX "redisson_lock_queue:{$1}" "$2"
+	cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"
 }
 
 # wait_as PLACE WAITER [OPTION...]: WAITER queues for `long` at PLACE, from 1; $! is its process id
@@ -84,7 +84,7 @@ timed_out_with_69() {
 tell_all_to_ask() {
 	local id
 
-	for id in $(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1); do
+	for id in $(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1); do
 		cli PUBLISH "redisson_lock__channel:{long}:$id" 0 >/dev/null
 	done
 }

@@ -2,10 +2,10 @@
 
 # By the letter in front of the colon, or by the whole name of the field.
 declare -gA columns_of=(
-	[h]='state token since ends lease waited keep taken unheard ending mode holds by'
-	[w]='state ticket seen lease secret kind period want by'
-	[r]='made strays answer' [a]='requests by'
-	[run]='id up lost floor' [newest]='id since' [turn]='id since' [started]='last before recall' [done]='started ended' [tended]='when place cursor mended'
+	[h]='state token since ends lease longest waited keep mode holds notes by'
+	[w]='seen lease secret kind period want owner by'
+	[run]='id up back' [lost]='token at until' [newest]='id since' [turn]='id score absent told'
+	[runs]='last whose before ok-started ok-ended recall once'
 )
 
 # number_of FIELD NAME: which column of the record in this field it is, from 1

@@ -31,7 +31,7 @@ setup_file() {
 	else
 		start_server
 	fi
-	for name in acquire release renew leave queue status log view; do
+	for name in acquire release renew leave look log; do
 		"$TESTS_DIR/../lua/join" "$LUA/scripts/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
 		sha=$(cli -x SCRIPT LOAD <"$BATS_FILE_TMPDIR/$name.lua")
 		[[ $sha =~ ^[0-9a-f]{40}$ ]] || {
@@ -63,13 +63,14 @@ teardown() {
 	cli FLUSHALL >/dev/null
 }
 
-# keys_of_lock: sets `keys` to those that a request on `lock` declares: the sixth one only if it wants a hold beside
+# keys_of_lock: sets `keys` to those that a request on `lock` declares: the seventh one only if it wants a hold beside
 # others (want), or has one (hold_mode)
 keys_of_lock() {
 	local in=$lock
 
 	[[ $in = *'{'* ]] || in="{$in}"
-	keys=("$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" "fairlock:$in" "fairlock_log:$in")
+	keys=("$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" "fairlock:$in" "fairlock_log:$in"
+		"fairlock_queue:$in")
 	[ "${want-x}${hold_mode-x}" = xx ] || keys+=("fairlock_holders:$in")
 }
 
@@ -83,8 +84,12 @@ on_keys() {
 
 # script NAME ARG...: calls the script; ARG... are its ARGV[2] and on
 script() {
-	local sha=SHA_$1 in=$lock
+	local sha in=$lock
 
+	case $1 in
+	status | queue | view) set -- look "$@" ;;
+	esac
+	sha=SHA_$1
 	[[ $in = *'{'* ]] || in="{$in}"
 	mapfile -t reply < <(on_keys EVALSHA "${!sha}" "redisson_lock__channel:$in" "${@:2}")
 	if [[ ${reply[0]-} =~ ^[A-Z]+\  ]]; then

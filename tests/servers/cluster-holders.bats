@@ -54,7 +54,7 @@ cli() { node_cli "$OWNER" "$@"; }
 		else
 			open_slot "$SLOT" "$OTHER"
 			for key in job 'fairlock:{job}' 'fairlock_holders:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' \
-				'redisson_lock_timeout:{job}'; do
+				'redisson_lock_timeout:{job}' 'fairlock_queue:{job}'; do
 				move_keys "$SLOT" "$OTHER" "$key"
 				sleep 0.2
 			done

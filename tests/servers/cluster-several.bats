@@ -54,7 +54,7 @@ all_free() { [ "$(cluster_cli EXISTS "$A")$(cluster_cli EXISTS "$B")$(cluster_cl
 token() { cluster_cli HGET "fairlock:{$1}" token; }
 
 # waits_for NAME: a waiter is queued there
-waits_for() { [ "$(cluster_cli LLEN "redisson_lock_queue:{$1}")" = 1 ]; }
+waits_for() { [ "$(cluster_cli ZCARD "fairlock_queue:{$1}")" = 1 ]; }
 
 # waits_under WORD...: `wrap WORD...` has A, and waits for B, which HOLDER holds. Sets WAITER; its messages are in `said`.
 waits_under() {

@@ -17,7 +17,7 @@ teardown() { wait_until cluster_is_ready; }
 cli() { node_cli "$OWNER" "$@"; }
 
 # is_asked: somebody has asked a holder of `job`
-is_asked() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^a:'; }
+is_asked() { cli --raw XRANGE 'fairlock_log:{job}' - + | grep -q '^asked$'; }
 
 # holds_hard WORD...: COMMAND ignores TERM, and is killed after 3 s
 holds_hard() {

@@ -183,7 +183,8 @@ waits_at() {
 	hold_job -l 30s
 	queue_up_to 2
 	open_slot "$SLOT" "$OTHER"
-	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
+	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}' \
+		'fairlock_queue:{job}'; do
 		move_keys "$SLOT" "$OTHER" "$key"
 		sleep 0.3
 	done
@@ -224,7 +225,7 @@ broken_locks() {
 	open_slot "$SLOT" "$OTHER"
 	held_on
 	run -1 grep -qx job <(node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10)
-	assert_equal "$(node_cli "$OWNER" LLEN 'redisson_lock_queue:{job}')" 2
+	assert_equal "$(node_cli "$OWNER" ZCARD 'fairlock_queue:{job}')" 2
 	move_keys "$SLOT" "$OTHER"
 	close_slot "$SLOT" "$OTHER"
 	all_went_well 2
@@ -238,7 +239,7 @@ broken_locks() {
 	queue_up 1
 	kill -KILL "$(<waiter.1.pid)"
 	wait_until ended "$(<waiter.1.pid)"
-	assert_equal "$(node_cli "$OWNER" LLEN 'redisson_lock_queue:{job}')" 1
+	assert_equal "$(node_cli "$OWNER" ZCARD 'fairlock_queue:{job}')" 1
 	open_slot "$SLOT" "$OTHER"
 	touch go
 	wait_until job_is_gone

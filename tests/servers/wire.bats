@@ -89,7 +89,7 @@ lost_for() {
 			sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$i"
 		wait_until in_queue long "$i"
 	done
-	QUEUE=$(cli --raw LRANGE 'redisson_lock_queue:{long}' 0 -1 | xargs)
+	QUEUE=$(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1 | xargs)
 	wait_until renewed_to 9700
 	lost_for 5
 	wait_until renewed_to 9000

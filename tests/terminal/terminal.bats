@@ -225,7 +225,7 @@ END
 	run -0 on_terminal <<'END'
 type {echo ready; "$FAIRLOCK" wrap job true; echo status $?}
 want {ready}
-while {[exec sh -c {"$CLI" -s "$SERVER_SOCKET" LLEN "redisson_lock_queue:{job}"}] != 1} { after 20 }
+while {[exec sh -c {"$CLI" -s "$SERVER_SOCKET" ZCARD "fairlock_queue:{job}"}] != 1} { after 20 }
 send "\003"
 want {PROMPT> $}
 END

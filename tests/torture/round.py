@@ -282,7 +282,7 @@ class Round:
     def look_for_keys(self, server):
         for key in server.ask("KEYS", "*"):
             ttl = server.ask("PTTL", key)
-            if not key.startswith(("fairlock:", "fairlock_log:")):
+            if not key.startswith(("fairlock:", "fairlock_log:", "fairlock_done:")):
                 self.journal.say("left", text=f"key {key}")
             elif ttl <= 0:
                 self.journal.say("left", text=f"key {key} without a time to live")
@@ -290,7 +290,7 @@ class Round:
                 for field in server.ask("HKEYS", key):
                     if field.startswith("s:") and key in HASHES:
                         self.journal.say("left", text=f"a slot in {key}: {field}")
-                    if field.startswith("w:") and server.ask("HGET", key, field).startswith(("waits ", "new ")):
+                    if field.startswith("w:"):
                         self.journal.say("left", text=f"a waiter in {key}: {field}")
         sharded = self.ground.numsub == "SHARDNUMSUB"
         for channel in server.ask("PUBSUB", "CHANNELS") + (server.ask("PUBSUB", "SHARDCHANNELS") if sharded else []):

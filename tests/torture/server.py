@@ -27,14 +27,35 @@ local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 for _, name in ipairs(ARGV) do
 	local braced = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
 	local list, set = 'redisson_lock_queue:' .. braced, 'redisson_lock_timeout:' .. braced
-	local ids, channels, agree = redis.call('LRANGE', list, 0, -1), {}, 1
-	for i, id in ipairs(ids) do
-		channels[i] = 'redisson_lock__channel:' .. braced .. ':' .. id
-		if not redis.call('ZSCORE', set, id) then
+	local listed, ours = redis.call('LRANGE', list, 0, -1), redis.call('ZRANGE', 'fairlock_queue:' .. braced, 0, -1, 'WITHSCORES')
+	local ids, channels, agree, next_one = {}, {}, 1, 1
+	local function add_ours(before)
+		while ours[next_one] and tonumber(ours[next_one + 1]) < before do
+			ids[#ids + 1] = ours[next_one]
+			next_one = next_one + 2
+		end
+	end
+	local ends, following = {}, math.huge -- of each batch of ours: the ticket of the next marker
+	for i = #listed, 1, -1 do
+		ends[i] = following
+		following = tonumber(string.match(listed[i], '^fairlock:(%d+)$')) or following
+		if not redis.call('ZSCORE', set, listed[i]) then
 			agree = 0
 		end
 	end
-	if redis.call('ZCARD', set) ~= #ids then
+	add_ours(following)
+	for i, id in ipairs(listed) do
+		if string.match(id, '^fairlock:%d+$') then
+			add_ours(ends[i])
+		else
+			ids[#ids + 1] = id
+		end
+	end
+	add_ours(math.huge)
+	for i, id in ipairs(ids) do
+		channels[i] = 'redisson_lock__channel:' .. braced .. ':' .. id
+	end
+	if redis.call('ZCARD', set) ~= #listed then
 		agree = 0
 	end
 	local holders, owners = redis.call('HKEYS', name), 'fairlock_holders:' .. braced

@@ -1,0 +1,73 @@
+-- Jobs that need not run each time (--once-per, --once-ok), and jobs of which the newest waits (--supersede).
+
+-- The period of a waiter. Returns its ms, and whether it is that of --once-ok; nil: it has none.
+local function read_period(text)
+	local ok, ms = match(text, '^(o?k?)(%d+)$')
+	return number(ms), ok == 'ok'
+end
+
+-- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job
+-- for long.
+local function is_recent(time, ms)
+	return time and math.abs(now - time) * 10 < ms * 9
+end
+
+-- Whether a job with this period is --once-per, and the last start is too short a time ago for it.
+local function ran(period)
+	local ms, is_ok = read_period(period)
+	return ms and not is_ok and is_recent(lock.runs.last, ms)
+end
+
+-- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
+-- short time ago, or ended since the job began to wait (ms; nil: it begins now). An end in the future was
+-- written before the clock was set back; nobody knows whether the job waited then.
+local function is_done(period, since)
+	local ms, is_ok = read_period(period)
+	local ended = lock.runs.ok_ended
+	return ms and is_ok and (is_recent(lock.runs.ok_started, ms) or
+		since and ended and ended <= now and ended >= since)
+end
+
+local function need_not_run(period, since)
+	return period ~= '-' and (is_done(period, since) or ran(period))
+end
+
+local function save_runs()
+	note('HSET', STATE, 'runs', runs_text(lock.runs))
+end
+
+-- The COMMAND of this hold is not started after all. Another one may have been started since, by another
+-- holder.
+local function forget_start(hold)
+	if lock.runs.whose and lock.runs.whose == hold.token then
+		lock.runs.last, lock.runs.whose, lock.runs.before = lock.runs.before, nil, nil
+		save_runs()
+	end
+end
+
+-- `newest`, "ID SINCE TICKET": of the processes with --supersede the one that began to wait last; since when
+-- it waits, ms, since it may have the ticket of another; and its ticket, while it waits.
+local function read_newest()
+	local id, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
+	since = number(since)
+	return since and id, since, number(ticket)
+end
+
+local function set_newest(id, since, ticket)
+	local text = id .. ' ' .. int(since) .. ' ' .. column(ticket)
+	if text ~= lock.newest then
+		lock.newest = text
+		call('HSET', STATE, 'newest', text)
+	end
+end
+
+-- Since when a waiter waits, ms.
+local function waits_since(id, ticket)
+	local newest, since = read_newest()
+	return newest == id and since or math.floor(ticket / 1000)
+end
+
+-- For how many ms it has waited.
+local function waited_by(id, ticket)
+	return math.max(0, now - waits_since(id, ticket))
+end

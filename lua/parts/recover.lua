@@ -1,0 +1,124 @@
+-- What happens after the server was restarted, or has lost its data, and how late copies of requests are
+-- told.
+
+-- Each script that changes something begins so. owner, request: of the caller. Returns the answer of a script
+-- that may change nothing.
+local function begin(owner)
+	if MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
+		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
+		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
+		-- key is refused there
+		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
+	end
+	notice_ends(owner)
+end
+
+-- ---- A restart ----
+
+-- `run`, "ID UP BACK": the server process that the waiters queued on, or `-`; when our hash met this process
+-- first (ms; `-`: the pause after a restart was given); and until when nobody is granted the lock.
+local function read_run()
+	local id, up, back = match(lock.run, '^(%S+) (%S+) (%S+)$')
+	return id ~= '-' and id or nil, number(up), number(back)
+end
+
+local function save_run(id, up, back)
+	introduce()
+	lock.run = (id or '-') .. ' ' .. column(up) .. ' ' .. column(back)
+	note('HSET', STATE, 'run', lock.run)
+end
+
+-- Until when nobody is granted the lock. If that is far ahead, the clock was set back, and the pause would
+-- not end.
+local function back_at()
+	local _, _, back = read_run()
+	return back and back < now + 60000 and math.min(back, now + AWAY_MS) or 0
+end
+
+local function run_id()
+	return match(call('INFO', 'server'), 'run_id:(%w+)')
+end
+
+-- The server was restarted, so all waiters are away for a moment: they get the time to come back, once. The
+-- old server may have told a waiter its turn in vain.
+local function hold_back(id)
+	save_run(id, nil, now + AWAY_MS)
+	if lock.turn ~= '' then
+		lock.turn = ''
+		note('HDEL', STATE, 'turn')
+	end
+end
+
+-- Compares the server process with the one that the waiters queued on. has_waited: somebody did. A newcomer
+-- that notices the restart notes when, by which a waiter that comes back notices it, too.
+local is_checked = false
+local function check_run(has_waited)
+	if is_checked then
+		return
+	end
+	local before, up, back = read_run()
+	local id = run_id()
+	is_checked = true
+	if id ~= before and has_waited then
+		hold_back(id)
+	elseif id ~= before then
+		save_run(id, before and now or up, back)
+	end
+end
+
+-- Whether an absent waiter of ours may be passed over.
+local function may_pass_over()
+	check_run(true)
+	return now >= back_at()
+end
+
+-- ---- A loss of data ----
+
+-- The caller has a ticket or a token from that time (ms); is_newer: than the last one that our hash knows. If
+-- our hash cannot have given it, others have waited, too, and come back now.
+local function notice_loss(since, is_newer)
+	local _, up = read_run()
+	if lock.is_new or up and (since < up or is_newer) then
+		hold_back(run_id())
+	end
+end
+
+-- `lost`, "TOKEN AT UNTIL": a loss of data was noticed at that time, ms, and `token` was TOKEN before; `-`:
+-- there was none that counts. UNTIL: see knows_slots.
+
+-- Whether the server can have lost a hold with this token. Our hash knows the tokens that it gave, and each
+-- grant and take-up raises `token`: so a hold that was broken or has expired is not older than that. Of
+-- several holds that were lost together, the first take-up raises it, too; for a lease, `lost` has what it
+-- was before. When the loss is a lease ago, the lease of each hold that was not taken up has passed.
+local function can_be_lost(token, lease, mode)
+	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
+	return token > lock.token or mode ~= 'x' and floor ~= nil and token > tonumber(floor) and
+		math.abs(now - tonumber(at)) < lease
+end
+
+-- Notes that the server has lost a hold with this token, unless that is noted. Returns when that was.
+local function note_loss(token, lease)
+	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
+	at = number(at)
+	if not (at and token > tonumber(floor) and math.abs(now - at) < lease) then
+		at = now
+		introduce()
+		lock.lost = int(lock.token) .. ' ' .. stamp .. ' ' .. (match(lock.lost, '(%S+)$') or '-')
+		call('HSET', STATE, 'lost', lock.lost)
+	end
+	return at
+end
+
+-- Whether the log says that this owner has `released`: of a repeated request that finds nothing to give back,
+-- it tells whether an earlier copy did that.
+local released
+local function has_released(owner)
+	if not released then
+		released = {}
+		for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+			local fields = logged[2]
+			released[fields[6] or ''] = released[fields[6] or ''] or fields[2] == 'released'
+		end
+	end
+	return released[owner] or false
+end
