@@ -111,7 +111,8 @@ class Chance:
             if self.maybe(4):
                 options["ahead"] = self.one([-2000, 2000, 400000])
             return ["redisson", self.name("r"), options]
-        return self.one([["break", self.one(theirs)], ["kill", self.one(theirs), True], ["hang", self.one(theirs)], ["wake", self.one(theirs)]])
+        who = self.one(theirs)
+        return self.one([["break", who], ["kill", who, True], ["hang", who], ["wake", who]])
 
     def wait(self, world):
         return ["wait", self.one(PAUSES)]

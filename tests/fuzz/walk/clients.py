@@ -16,7 +16,7 @@ class Request:
 
     def __init__(self, client, name, words, sent, arrives):
         self.client, self.name, self.words, self.sent, self.arrives = client, name, words, sent, arrives
-        self.answer, self.heard = None, NEVER
+        self.answer, self.heard, self.number = None, NEVER, -1  # number: of requests until then, when it was carried out
 
 
 class Party:
@@ -24,7 +24,7 @@ class Party:
 
     ours, owner, place, newest, kind, inherited, period, gone, delay = False, None, None, False, "", (), "", None, 0
     joined, confirmed, arrived = -1, -1, NEVER
-    displaced, broken, is_awaited, is_from_before, ended = False, False, False, False, None
+    displaced, broken, is_awaited, ended = False, False, False, None
     alive, awake, connected = True, True, True
 
     def counts(self, now):
@@ -80,9 +80,9 @@ class Client(Party):
             if not self.connected:
                 times.append(self.back_at)
             elif request:
-                times += [request.heard] + [at for at, _ in self.told[:1]]
+                times += [request.heard] + [told[0] for told in self.told[:1]]
             elif self.state in ("waits", "holds"):
-                times += [at for at, _ in self.told[:1]]
+                times += [told[0] for told in self.told[:1]]
             if self.state == "waits":
                 times.append(self.gives_up)
                 if self.connected and not request:
@@ -111,7 +111,7 @@ class Client(Party):
         elif request and request.heard <= now:
             self.answered()
         elif self.told and self.told[0][0] <= now and self.connected:
-            self.heard(self.told.pop(0)[1])
+            self.heard(*self.told.pop(0)[1:])
         elif self.state == "waits" and self.gives_up <= now:
             self.leave()
         elif self.state == "leaves" and self.leave_until <= now:
@@ -242,6 +242,7 @@ class Client(Party):
         what = answer["is"]
         if what == "granted":
             self.owner, self.token, self.mode = answer["owner"], answer["token"], answer["mode"]
+            self.confirmed = request.number
             deadline = request.sent + answer["ttl"]
             if deadline - self.now <= answer["ttl"] * 3 // 5:
                 self.late_grants += 1
@@ -254,6 +255,8 @@ class Client(Party):
                 self.since = str(answer["now"] - (request.sent - self.began) - self.age)
             self.heard_at, self.server_at = request.sent, answer["now"]
             self.ask_at = self.now + answer["ask_in"]
+            if protocol.listens_too(self, answer):
+                self.ask()
         elif what == "OOM":
             self.fresh, self.ask_at = True, self.now + 1000
         else:
@@ -277,6 +280,7 @@ class Client(Party):
                 self.over("it was taken up too late", False)
                 return
             self.deadline, self.renew_at = request.sent + answer["ttl"], request.sent + self.lease // 3
+            self.confirmed = request.number
             if self.starts or self.kind == "v":
                 self.token = str(max(int(self.token), int(answer["token"])))
             if self.starts:
@@ -298,7 +302,7 @@ class Client(Party):
 
     # Messages
 
-    def heard(self, text):
+    def heard(self, text, number):
         found = protocol.message(text)
         if self.state == "holds":
             if not self.request:
@@ -307,6 +311,7 @@ class Client(Party):
         if self.state != "waits":
             return
         if self.request is None and found and self.accepts(found):
+            self.confirmed = number
             return
         in_ms = 0
         if found and "first" in found:
@@ -359,7 +364,7 @@ class Asker(Party):
     def due(self):
         if not self.alive or not self.awake or self.state == "over":
             return NEVER
-        return min([self.ask_at] + [at for at, _ in self.told[:1]])
+        return min([self.ask_at] + [told[0] for told in self.told[:1]])
 
     def step(self):
         self.told = []

@@ -1,4 +1,4 @@
-"""Somebody writes into the keys of the lock. The forms of the records do not matter here: what stands between blanks is changed."""
+"""Somebody writes into the keys of the lock. The forms of the records do not matter: what stands between blanks is changed."""
 
 import protocol
 from promises import demand
@@ -11,19 +11,20 @@ WORDS = NUMBERS + ["\x00\xff", "a b", "\t", "\n", " ", "x" * 5000, ",", ",,", ",
 IDS = ["nemo", "a b", "", "\xff", "x" * 3000, "fairlock:1", "fairlock:99999999999999999999", "fairlock:x"]
 SCORES = ["inf", "-inf", "0", "1e300", "-1", "1.5", "1800000000000"]
 KINDS = ["string", "hash", "set", "list", "zset"]
-MOST_SCORE = 10 ** 13
 
 
 def choose(chance, look, ids):
     """The arguments of a step. Numbers choose among what is there when the step is carried out."""
-    who, one = chance.choice(IDS + ids * 3 + look.list), chance.choice
-    number, word = chance.randrange(1000), one(WORDS if chance.random() < 0.4 else NUMBERS)
-    return chance.choices(
-        [["column", number, chance.randrange(13), word], ["column", number, chance.randrange(13), None], ["cut", number, chance.randrange(200)],
-         ["swap", number, chance.randrange(1000)], ["drop", number], ["write", number, word], ["field", one(["h:", "w:", "s:", "n:", ""]) + one(ids + ["1"]), word],
-         ["count", one(NUMBERS)], ["persist", chance.randrange(len(protocol.KEYS))], ["push", who], ["unlist", who], ["score", one(protocol.SETS), who, one(SCORES)],
-         ["unscore", one(protocol.SETS), who], ["type", chance.randrange(len(protocol.KEYS)), one(KINDS)], ["delete", chance.randrange(len(protocol.KEYS))]],
-        [40, 4, 5, 5, 8, 10, 12, 4, 3, 6, 6, 10, 6, 2, 4])[0]
+    one, number, key = chance.choice, chance.randrange(1000), chance.randrange(len(protocol.KEYS))
+    who, word = one(IDS + ids * 3 + look.list), one(WORDS if chance.random() < 0.4 else NUMBERS)
+    name = one(["h:", "w:", "s:", "n:", ""]) + one(ids + ["1"])
+    choices = [
+        (40, ["column", number, chance.randrange(13), word]), (4, ["column", number, chance.randrange(13), None]),
+        (5, ["cut", number, chance.randrange(200)]), (5, ["swap", number, chance.randrange(1000)]), (8, ["drop", number]),
+        (10, ["write", number, word]), (12, ["field", name, word]), (4, ["count", one(NUMBERS)]), (3, ["persist", key]),
+        (6, ["push", who]), (6, ["unlist", who]), (10, ["score", one(protocol.SETS), who, one(SCORES)]),
+        (6, ["unscore", one(protocol.SETS), who]), (2, ["type", key, one(KINDS)]), (4, ["delete", key])]
+    return chance.choices([step for _, step in choices], [weight for weight, _ in choices])[0]
 
 
 def do(world, what, *words):

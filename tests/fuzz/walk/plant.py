@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Plants one fault after the other in the scripts, and sees that a walk finds each within the requests of CI.
 
 usage: plant.py [--requests 100000] [--seed 1] [NAME...]
@@ -55,7 +56,8 @@ def main():
                                   "--seed", options.seed, "--most", "1", "--no-shrink"], capture_output=True, text=True)
         said = run.stdout.splitlines()
         how = next((line.strip("# ") for line in said if line.startswith("    # ")), "")
-        print(f"{'found' if run.returncode == 1 else 'MISSED'}: {name}: {how[:150]} ({said[-1] if said else run.stderr[-300:]})", flush=True)
+        verdict, last = "found" if run.returncode == 1 else "MISSED", said[-1] if said else run.stderr[-300:]
+        print(f"{verdict}: {name}: {how[:150]} ({last})", flush=True)
         if run.returncode != 1:
             missed.append(name)
     sys.exit(1 if missed else 0)

@@ -1,12 +1,14 @@
 """What is promised to the clients of a lock, whoever its scripts are. Each check has the excuse that the manual gives."""
 
+import itertools
 import re
 
 import protocol
 from clients import NEVER
 
 PAUSE_MS = 2000
-WORST_IDLE_MS = 45000
+IDLE_MS = 1500  # nobody hangs, and nothing was lost
+SIGN_OF_LIFE_MS = 10500
 NOWHERE = 1 << 62  # the place of a client that never waited
 
 
@@ -44,7 +46,7 @@ class Promises:
     def __init__(self, world):
         self.world = world
         self.disturbed, self.broken, self.lost = -1, -1, -1  # when that was last
-        self.stepped, self.is_loss_unseen, self.paused_until = False, False, 0
+        self.stepped, self.is_loss_unseen, self.paused_until, self.is_mixed_up = False, False, 0, False
         self.free_since = world.ms()
         self.modes, self.tokens, self.allowed, self.entries, self.broken_by_force = {}, {}, {}, {}, {}
         self.last_token, self.last_ticket = 0, 0
@@ -57,21 +59,31 @@ class Promises:
         excused until the server has answered it again."""
         self.disturbed = self.broken = self.world.requests
         self.free_since, self.stepped = self.world.ms(), self.stepped or stepped
+        for client in self.world.clients.values() if stepped else []:
+            client.broken = client.broken or client.confirmed >= 0
 
     def lose(self, key=None):
         """All data, or one key."""
         if key == protocol.LOG:
             return
         self.disturb()
-        if key in (protocol.LIST, protocol.SET):
+        self.is_mixed_up = self.is_mixed_up or key == protocol.ORDER_NEEDS
+        if key in (protocol.LOCK, protocol.HOLDERS):
+            self.break_all()
+        if key in protocol.QUEUE:
             for client in self.world.clients.values():
                 client.displaced = True
         if key in (None, protocol.STATE):
             self.lost, self.is_loss_unseen, self.paused_until = self.world.requests, key is None, 0
+            self.lost_ms = self.world.server_ms()
             for client in self.world.clients.values():
                 client.is_awaited = client.ours and client.place is not None
-                client.is_from_before = client.is_awaited or client.confirmed >= 0
                 client.displaced = True
+
+    def break_all(self):
+        """By DEL, or by Redisson's forceUnlock: no holder takes its hold up again."""
+        for owner in self.world.look.holders:
+            self.broken_by_force[owner] = self.world.requests
 
     def restart(self, how):
         for client in self.world.clients.values():
@@ -95,7 +107,7 @@ class Promises:
         client, script, words = request.client, request.words[0], request.words[1]
         if script not in protocol.CHANGING:
             return
-        was = {owner for owner, end in before.holders.items() if end >= after.now}
+        was = before.live(after.now)
         new = set(after.holders) - was
         grants = []
         for name, text in said:
@@ -112,12 +124,13 @@ class Promises:
             self.granted(owner, token, mode)
         if client and script == "acquire" and client.place is not None and not before.has(client.id):
             client.displaced = True  # it comes back, and Redisson's clients may have come meanwhile
-        self.follow(request, answer, late)
+        self.follow(request, answer, late, new)
         for owner in new:
-            if script == "renew":
+            is_taken_up = script == "renew" and owner == words[0]
+            if is_taken_up:
                 self.taken_up(owner, client)
             self.check_exclusion(owner)
-            if script != "renew" and owner in self.world.clients:
+            if not is_taken_up and owner in self.world.clients:
                 self.check_grant(self.world.clients[owner], before, after)
         self.check_holders(after)
         self.check_confirmed(after)
@@ -151,7 +164,7 @@ class Promises:
         if client:
             self.modes[owner] = client.mode
 
-    def follow(self, request, answer, late):
+    def follow(self, request, answer, late, new):
         """What is known of the sender by now."""
         client, script, words, what = request.client, request.words[0], request.words[1], answer["is"]
         if client is None or not client.ours:
@@ -161,21 +174,21 @@ class Promises:
             owner = answer.get("owner", client.owner)
             self.allowed[owner] = max(self.allowed.get(owner, 0), client.lease)
             self.entries.setdefault(owner, set()).add(client.id)
-            if not late:
-                client.confirmed = world.requests
         if script == "renew" and client.starts and what == "renewed":
             self.starts.append([world.server_ms(), client.owner, world.requests])
         if script == "release" and what in ("released", "kept"):
             self.gave_back(client)
         if script == "leave" and what == "left":
             self.gave_back(client, left=True)
-        brings = client.is_from_before and request.name in ("ask", "renew") and (client.ticket if script == "acquire" else client.token)
-        if brings and self.is_loss_unseen:
+            client.gone = "left"
+            demand(client.id not in self.world.look.holders or self.entries.get(client.id), "left", f"{client.id} has left, and holds")
+        brings = int(client.ticket or NOWHERE) // 1000 if request.name == "ask" else int(client.token or NOWHERE)
+        if self.is_loss_unseen and request.name in ("ask", "renew") and brings < self.lost_ms - 10:
             self.is_loss_unseen, self.paused_until = False, world.ms() + PAUSE_MS
         if script == "acquire" and not late:
-            self.asked(client, answer)
+            self.asked(client, answer, new)
         elif script == "acquire" and what == "queued" and client.place is None:
-            client.place, client.arrived = int(answer["ticket"]), world.requests
+            client.place, client.arrived, client.first_asked = int(answer["ticket"]), world.requests, world.server_ms()
 
     def gave_back(self, client, left=False):
         self.entries.get(client.owner, set()).discard(client.id)
@@ -189,13 +202,12 @@ class Promises:
             self.successes.append([self.world.server_ms(), min(self.tokens.get(client.id, 0), self.world.server_ms()),
                                    self.world.requests])
 
-    def asked(self, client, answer):
+    def asked(self, client, answer, new):
         world, what = self.world, answer["is"]
         if not client.is_ready(self):
             client.ready_since = world.ms()
-        client.seen = world.ms()
-        if client.first_asked is None:
-            client.first_asked = world.server_ms()
+        if what != "OOM":
+            client.seen, client.first_asked = world.ms(), world.server_ms() if client.first_asked is None else client.first_asked
         if what == "queued":
             ticket = int(answer["ticket"])
             demand(1 <= answer["ask_in"] <= 10500, "ask_in", f"{client.id} is to ask again in {answer['ask_in']} ms")
@@ -210,10 +222,12 @@ class Promises:
             client.joined = world.requests
         elif what == "ran ok":
             self.check_ran_ok(client)
-        if client.newest and what in ("queued", "granted"):
+        if client.newest and (what == "queued" or client.id in new):
             for other in self.others(client):
-                if other.ours and other.newest and other.first_asked is not None and other.state != "holds":
-                    other.gone = other.gone or "superseded"
+                if other.ours and other.newest and other.first_asked is not None and other.state == "waits" and not other.gone:
+                    other.gone = "superseded"
+                    if other.place is not None:  # it has that place
+                        client.place, client.displaced = min(client.place or NOWHERE, other.place), True
         if what not in ("queued", "granted", "OOM"):
             client.gone = what
 
@@ -257,19 +271,20 @@ class Promises:
     def check_grant(self, client, before, after):
         world, now = self.world, self.world.ms()
         place = client.place if client.place is not None else NOWHERE
-        demand(client.gone not in ("removed", "superseded", "left") or self.lost >= 0, "gone", f"{client.id} was {client.gone}, and gets the lock")
+        demand(client.gone not in ("removed", "superseded", "left") or self.lost >= 0, "gone",
+               f"{client.id} was {client.gone}, and gets the lock")
         for other in self.others(client):
             if other.owner in after.holders:
                 continue
             if other.ours and other.is_ready(self):
-                demand(other.place >= place or other.period, "order",
+                demand(other.place >= place or other.period or self.is_mixed_up, "order",
                        f"{client.id} with place {client.place} goes before {other.id} with {other.place}")
             elif other.ours and now < self.paused_until and other.is_awaited and other.alive and other.state == "waits":
                 demand(other.place >= place or other.period or other.gone, "pause",
                        f"{client.id} goes before {other.id}, which may still come back")
             elif not other.ours and other.is_ready(self) and other.id in before.list and not self.stepped:
                 is_behind = client.arrived is not None and client.arrived < other.arrived
-                demand(is_behind or client.displaced or other.displaced or before.scores.get(other.id, 0) <= before.now, "order",
+                demand(is_behind or client.displaced or other.displaced or before.scores.get(other.id, 0) <= after.now, "order",
                        f"{client.id} goes before {other.id} of Redisson's: {before.list}")
         if client.period and client.kind == "w" and not self.stepped and self.lost < 0:
             self.check_period(client)
@@ -287,7 +302,8 @@ class Promises:
             demand(not is_recent, "once", f"{client.id} runs {now - started} ms after {owner} did, and wants {client.period}")
 
     def check_ran_ok(self, client):
-        now, came = self.world.server_ms(), client.first_asked - client.age
+        now = self.world.server_ms()
+        came = client.began + self.world.ahead - client.age if client.newest else client.first_asked
         good = [ended for ended, started, _ in self.successes
                 if (now - started) * 10 <= int(client.period[2:]) * 9 + 1000 or came <= ended]
         demand(good or self.stepped, "once", f"{client.id} need not run, it is told: {self.successes}")
@@ -296,6 +312,9 @@ class Promises:
         newest = [other.id for other in self.world.clients.values()
                   if other.ours and other.newest and other.is_ready(self) and other.id not in after.holders]
         demand(len(newest) <= 1, "newest", f"several wait with --supersede: {newest}")
+        for other in self.world.clients.values():
+            if other.gone == "superseded" and self.lost < 0:
+                demand(not after.has(other.id), "newest", f"{other.id} was superseded, and is in the queue")
 
     # Late copies
 
@@ -323,10 +342,12 @@ class Promises:
         if found and "holders" in found:
             demand(found["holders"] == set(look.holders), "shown", f"{words} shows {found}, and {look.holders} hold")
 
-    def check_redisson(self, client, name, value, before, after):
+    def check_redisson(self, client, name, value, before, after, its_ms):
         world = self.world
-        if name.startswith("redisson_force"):
+        if name.startswith("redisson_force") and value == 1:
             self.broken = world.requests
+            for owner in before.holders:
+                self.broken_by_force[owner] = world.requests
         gone = protocol.displaced(before, after, world.clients, client.id)
         for other in world.clients.values():
             other.displaced = other.displaced or other.id in gone
@@ -336,13 +357,15 @@ class Promises:
                 self.check_exclusion(client.id)
                 for other in self.others(client):
                     if other.ours and other.is_ready(self) and not (other.displaced or client.displaced or other.period):
-                        demand(other.arrived > client.arrived, "order", f"{client.id} of Redisson's goes before {other.id}: {before.list}")
+                        demand(other.arrived > client.arrived, "order",
+                               f"{client.id} of Redisson's goes before {other.id}: {before.list}")
             client.confirmed = world.requests
         elif value == "renewed":
             client.confirmed = world.requests
         elif client.id in after.list:
             client.joined = world.requests
-            if client.id not in before.list:
+            stale = list(itertools.takewhile(lambda id: before.scores.get(id, 0) <= its_ms, before.list))
+            if client.id not in before.list or client.id in stale:  # it dropped itself, and is there anew
                 client.arrived, client.displaced = world.requests, False
         self.notice_free(before, after)
         self.check_confirmed(after)
@@ -361,7 +384,9 @@ class Promises:
         if world.damaged or world.memory_full or any(end > now for end in ends):
             return
         free = max([self.free_since] + ends)
-        most = WORST_IDLE_MS + 6000 * sum(not other.ours for other in world.clients.values())
+        bad = sum(not other.ours or not other.alive or not other.awake or not other.connected or other.delay > 100
+                  for other in world.clients.values())
+        most = SIGN_OF_LIFE_MS + 2000 + 6000 * bad if bad or self.disturbed >= 0 or self.broken >= 0 else IDLE_MS
         for client in world.clients.values():
             if client.ours and client.is_ready(self) and now - max(free, client.ready_since) > most:
                 raise Failure("idle", f"the lock is free since {free - now} ms, and {client.id} waits")

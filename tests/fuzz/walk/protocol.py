@@ -14,18 +14,23 @@ KEYS = [LOCK] + [key + "{" + LOCK + "}" for key in (
     "redisson_lock_queue:", "redisson_lock_timeout:", "fairlock:", "fairlock_log:", "fairlock_holders:")]
 LIST, SET, STATE, LOG, HOLDERS = KEYS[1:]
 SETS = [SET, HOLDERS]
+QUEUE = [LIST, SET]  # whoever deletes one of these takes places away
 VERSION = "1"
+NEVER = 2 ** 60
 TYPES = ["hash", "list", "zset", "hash", "stream", "zset"]
 CHANNEL = "redisson_lock__channel:{" + LOCK + "}"
 SCRIPTS = ["acquire", "release", "renew", "leave", "queue", "status", "log", "view"]
 CHANGING = ["acquire", "release", "renew", "leave"]
 READERS = [("status", [], True), ("queue", [], True), ("log", ["", "", "1"], True), ("view", ["nobody", ""], True)]
+ORDER_NEEDS = STATE  # whoever deletes this key alone may mix up the order of ours
 MOST_FIELDS = 60  # of our hash, when nobody holds or waits any more
 
 
 def texts(lua):
-    return {name: subprocess.run([os.path.join(ROOT, "lua", "join"), os.path.join(lua, "scripts", name + ".lua")],
-                                 check=True, capture_output=True).stdout for name in SCRIPTS}
+    join = os.path.join(lua, "join")
+    join = join if os.path.exists(join) else os.path.join(ROOT, "lua", "join")
+    return {name: subprocess.run([join, os.path.join(lua, "scripts", name + ".lua")], check=True, capture_output=True).stdout
+            for name in SCRIPTS}
 
 
 def command(shas, request):
@@ -134,7 +139,8 @@ def stops(found):
     """Of the answer to `stop`: the holds that are not over, as the next request has to name them; their kinds; and in how
     many ms to look again."""
     holds = found["rest"] if found["is"] == "stops" else []
-    return [hold[3] for hold in holds], [hold[0] for hold in holds], min([hold[1] for hold in holds if hold[1] >= 0], default=10500)
+    look_in = min([hold[1] for hold in holds if hold[1] >= 0], default=10500)
+    return [hold[3] for hold in holds], [hold[0] for hold in holds], look_in
 
 
 def shown(words, found):
@@ -153,6 +159,11 @@ MESSAGE = re.compile(r"granted (?P<token>\d+) (?P<ttl>\d+) (?P<at>\d+) (?P<secre
 def message(text):
     found = MESSAGE.fullmatch(text)
     return found and {name: value for name, value in found.groupdict().items() if value is not None}
+
+
+def listens_too(process, answer):
+    """Whether a waiter that got this answer listens to another channel from now on. Then it asks once more."""
+    return False
 
 
 # Keys
@@ -188,6 +199,14 @@ class Look:
             self.holders = {who: now + self.ttl[0] if self.ttl[0] >= 0 else 2 ** 60 for who in self.key}
         self.members = len(holders)
 
+    def is_gone(self, number, now):
+        """Whether this key has expired by then."""
+        return self.ttl[number] >= 0 and self.now + self.ttl[number] < now
+
+    def live(self, now):
+        """Who still holds then: key 1 is there in its last millisecond."""
+        return {who for who, end in self.holders.items() if end > now or end == now and not self.beside}
+
     def has(self, id):
         """Whether this client of ours waits."""
         return id in self.list
@@ -197,11 +216,12 @@ class Look:
 
     def essence(self, now):
         """What a late copy must not change."""
-        holders = {who: round(end) for who, end in self.holders.items() if end > now}
-        return self.key if holders else {}, holders, self.list
+        holders = {who: round(min(end, NEVER)) for who, end in self.holders.items() if end > now and not self.is_gone(0, now)}
+        return {} if self.is_gone(0, now) else self.key, holders, [] if self.is_gone(1, now) else self.list
 
     def contents(self, now):
-        return self.essence(now), self.scores, self.fields, self.members if self.beside else 0
+        return (self.essence(now), {} if self.is_gone(2, now) else self.scores, 0 if self.is_gone(3, now) else self.fields,
+                0 if self.is_gone(5, now) else self.members)
 
     def is_empty(self):
         return not (self.key or self.list or self.scores or self.members)

@@ -169,7 +169,7 @@ class Redisson(Party):
             self.state = "waits"
             # it spins while the lock is free and it is not its turn; a negative answer sends it to sleep
             ms = int(float(answer)) if answer is not None else 1000
-            self.wakes = now + (max(50, ms) if ms >= 0 else 10000)
+            self.wakes = now + (max(250, ms) if ms >= 0 else 10000)
             if not self.listening and self.listens == NEVER:
                 self.listens = now + 1 + self.delay
 

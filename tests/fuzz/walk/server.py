@@ -115,10 +115,10 @@ class Server:
         self.path = os.path.join(folder, f"s{number}")
         self.process = subprocess.Popen(
             [os.environ.get("SERVER", "redis-server"), "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly",
-             "no", "--dir", folder, "--loglevel", "warning",
+             "no", "--dir", folder,
              # a large hash in order, too, so that a walk is the same each time
              "--hash-max-ziplist-entries", "100000", "--hash-max-ziplist-value", "100000"],
-            stdout=subprocess.DEVNULL, env={**os.environ, "LD_PRELOAD": library, "WALK_CLOCK": clock})
+            stdout=subprocess.DEVNULL, env={**os.environ, "LD_PRELOAD": library, "STILL_CLOCK": clock})
 
     def connect(self):
         for _ in range(2000):
@@ -144,9 +144,8 @@ class Servers:
         self.texts, self.count, self.spare, self.server = texts, 0, None, None
         self.library = os.path.join(self.folder, "clock.so")
         try:
-            here = os.path.dirname(os.path.abspath(__file__))
-            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-fPIC", "-shared", "-o", self.library, os.path.join(here, "clock.c")],
-                           check=True)
+            source = os.path.join(ROOT, "tests", "programs", "still_clock.c")
+            subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", self.library, source], check=True)
             self.clock = Clock(self.folder)
             self.server = self.start()
             self.use(self.server)

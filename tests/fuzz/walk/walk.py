@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Walks at random through what clients, networks and servers can do, with the scripts of lua/ on a real server, and checks what
 is promised to everybody.
 

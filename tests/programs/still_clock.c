@@ -1,5 +1,6 @@
-/* A library that server.py preloads into a server: its clock shows the time that stands in the file WALK_CLOCK (µs since the
- * epoch, as one number), and nothing else moves it. The clocks that only go on, by which a server works, are the true ones. */
+/* A library that a test preloads into a server. The server's clock shows the time that stands in the
+ * file STILL_CLOCK (µs since the epoch, 8 bytes), and only the test moves it. The monotonic clock, by
+ * which the server does its own work, is the true one. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static volatile const int64_t *now_us;
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *name = getenv("WALK_CLOCK");
+	const char *name = getenv("STILL_CLOCK");
 	const int file = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
 	void *shared = MAP_FAILED;
 
