@@ -64,7 +64,7 @@ set_clock_to() {
 
 # later MS: so much time passes; or the clock is set back, if MS is negative
 later() {
-	set_clock_to $(($(od -An -td8 "$STILL_CLOCK") + $1 * 1000))
+	set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000))
 }
 
 # A node of a cluster waits a while before it serves.

@@ -117,6 +117,7 @@ essence() {
 	answered left
 	acquire cleo request=second
 	late remove cleo
+	leave cleo request=second
 	request_stop xena strays=1
 	release ben
 	acquire dora

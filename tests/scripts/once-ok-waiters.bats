@@ -68,6 +68,7 @@ load ../lib/once_ok
 	acquire cleo newest=0
 	succeed anna
 	answered released
+	later 10
 	present dora
 	acquire dora newest=0 period=ok1
 	answered queued "${ticket[cleo]}"

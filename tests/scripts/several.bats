@@ -3,6 +3,7 @@
 
 load ../lib/helpers
 load ../lib/scripts
+load ../lib/handover
 
 # started: prints when the last COMMAND was started, or nothing
 started() { shown started; }
@@ -46,6 +47,7 @@ started() { shown started; }
 	acquire ben
 	release ben
 	before=$(started)
+	later 10
 	acquire anna kind=v
 	renew anna start=1
 	first=$(started)
@@ -82,6 +84,7 @@ started() { shown started; }
 	acquire ben
 	release ben
 	before=$(started)
+	later 10
 	acquire anna kind=v
 	renew anna start=1
 	release anna mode=unused

@@ -84,10 +84,10 @@ row() {
 	script status
 	assert_equal "${reply[*]:0:2} ${reply[*]:3:4} ${reply[15]}" \
 		"ben 1 ${token[ben]} by ben ${token[ben]} 1 0"
-	assert_equal "${reply[2]}" 40000
+	assert_equal "${reply[2]}" 39990
 	assert_equal "${reply[17]} ${#reply[@]}" "= $((24 + 3 * 10))"
 	assert_equal "$(row 0 0 1 3 4 5 6 7 8)" "anna 1 ${token[anna]} by anna ${token[anna]} 1 1 b"
-	assert_equal "$(row 0 2)" 60000
+	assert_equal "$(row 0 2)" 59980
 	assert_equal "$(row 1 0 1 3 4 5 6 7 8)" "ben 1 ${token[ben]} by ben ${token[ben]} 1 0 a"
 	assert_equal "$(row 2 0 1 3 4 5 6 7 8)" "cleo 2 ${token[cleo]} by cleo ${token[cleo]} 1 0 c"
 }

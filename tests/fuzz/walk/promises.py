@@ -224,7 +224,8 @@ class Promises:
             self.check_ran_ok(client)
         if client.newest and (what == "queued" or client.id in new):
             for other in self.others(client):
-                if other.ours and other.newest and other.first_asked is not None and other.state == "waits" and not other.gone:
+                holds = other.owner in world.look.holders
+                if other.ours and other.newest and other.first_asked is not None and other.state == "waits" and not (other.gone or holds):
                     other.gone = "superseded"
                     if other.place is not None:  # it has that place
                         client.place, client.displaced = min(client.place or NOWHERE, other.place), True
