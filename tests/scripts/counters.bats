@@ -63,16 +63,6 @@ events() {
 	assert_equal "$(events expired)" 1
 }
 
-@test "a server out of memory counts a lease that ended" {
-	acquire anna lease=1000
-	later 1001
-	counts 1 1 0 0
-	cli CONFIG SET maxmemory 1
-	script release ben ben force '' 0 ''
-	cli CONFIG SET maxmemory 0
-	counts 1 1 0 0
-}
-
 @test "the end of a --min-hold does not count as an expiry" {
 	acquire anna
 	release anna min=5000
@@ -99,17 +89,6 @@ events() {
 	counts 1 0 2 0
 }
 
-@test "a deleted lock counts as broken, and not later as expired, if its holder notices the loss" {
-	acquire anna
-	cli DEL job
-	renew anna
-	answered lost gone
-	counts 1 0 1 0
-	later 31000
-	acquire ben
-	counts 2 0 1 0
-}
-
 @test "a holder that finds another holder after a loss of data counts once as lost" {
 	acquire anna
 	cli FLUSHALL
@@ -119,25 +98,6 @@ events() {
 	renew anna
 	answered lost taken
 	counts 0 0 0 1
-}
-
-@test "a holder that takes its lock up again after a loss of data does not count as a grant" {
-	acquire anna
-	cli FLUSHALL
-	renew anna
-	answered renewed
-	counts 0 0 0 0
-	later 30001
-	counts 0 1 0 0
-}
-
-@test "the counters survive the deletion of the log" {
-	for _ in 1 2 3; do
-		acquire anna
-		release anna
-	done
-	cli DEL "$(key_log)"
-	counts 3 0 0 0
 }
 
 # A sequence

@@ -11,18 +11,6 @@ load ../lib/scripts
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "release by force answers free for a free lock" {
-	release '' mode=force request=breaker
-	answered free
-}
-
-@test "release by force breaks a lock that Redisson holds, and answers with its owner" {
-	redisson_takes r1
-	release '' mode=force request=breaker
-	answered forced r1
-	assert_equal "$(cli EXISTS job)" 0
-}
-
 @test "release by force tells the holder at once" {
 	acquire anna
 	present anna
@@ -37,17 +25,6 @@ load ../lib/scripts
 	release '' mode=force request=breaker again=1
 	answered forced anna host 7 root make
 	assert_equal "$(owner)" ben
-}
-
-@test "a repeated release by force spares the next holder although another command broke a lock since" {
-	acquire anna
-	release '' mode=force request=breaker
-	acquire ben
-	release '' mode=force request=other
-	acquire cleo
-	release '' mode=force request=breaker again=1
-	answered forced anna
-	assert_equal "$(owner)" cleo
 }
 
 @test "release by force with the holder's token breaks the lock" {

@@ -106,16 +106,6 @@ load ../lib/handover
 	assert_equal "${reply[3]}" 30000
 }
 
-@test "a repeated release hands the lock over once" {
-	acquire anna
-	queue_for_handover ben carl
-	release anna
-	release anna again=1
-	answered released 0
-	assert_equal "$(owner)" ben
-	assert_equal "$(log_lines | grep -c 'event=granted')" 2
-}
-
 @test "a waiter that leaves gives back the lock that it was handed, and the next waiter has it" {
 	acquire anna
 	queue_for_handover ben carl
@@ -161,15 +151,6 @@ load ../lib/handover
 	answered lost forced ben
 }
 
-@test "release with a --min-hold hands the lock to no waiter before the least time ends" {
-	acquire anna
-	queue_for_handover ben
-	release anna min=20000
-	answered kept
-	assert_equal "$(owner)" anna
-	assert_equal "$(heard ben | grep -c granted)" 0
-}
-
 @test "a server out of memory hands the lock over" {
 	acquire anna
 	queue_for_handover ben
@@ -190,26 +171,7 @@ load ../lib/handover
 	handed ben 5000
 }
 
-@test "a lock that two waiters were handed and did not use counts as never started" {
-	acquire anna kind=a
-	queue_for_handover ben carl
-	release anna
-	release ben mode=unused
-	release carl mode=unused
-	acquire dora period=3600000
-	answered granted
-}
-
 # Dead and missing waiters
-
-@test "release passes over dead waiters and hands the lock to the waiter behind them" {
-	acquire anna
-	queue_for_handover ben carl dora
-	absent ben carl
-	release anna
-	handed dora 5000
-	queue_is
-}
 
 @test "release tells the third waiter that it is first if the second is dead" {
 	acquire anna

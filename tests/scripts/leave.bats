@@ -61,15 +61,6 @@ load ../lib/scripts
 	queue_is cleo
 }
 
-@test "a newcomer with the id of a removed waiter queues" {
-	acquire anna
-	queue_up ben
-	remove ben
-	acquire ben
-	answered queued
-	queue_is ben
-}
-
 @test "the removal of an id that does not wait is answered unknown, and changes nothing" {
 	acquire anna
 	before=$(digest)

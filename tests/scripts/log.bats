@@ -115,12 +115,6 @@ entry() {
 	assert_equal "$(cli XLEN "$(key_log)")" 1
 }
 
-@test "the log script gives only the owner id of a Redisson holder" {
-	cli HSET "$lock" redisson:1 1 >/dev/null
-	look '' '' 1
-	assert_equal "${reply[*]: -4}" 'redisson:1   '
-}
-
 @test "the log script answers with the other spelling of a name" {
 	acquire anna
 	lock='{job}'
@@ -134,11 +128,4 @@ entry() {
 	cli SET job x >/dev/null
 	script log '' '' 0
 	answered log
-}
-
-@test "the log script refuses a log that is no stream" {
-	cli SET "$(key_log)" precious >/dev/null
-	run look
-	assert_failure
-	assert_output --partial WRONGTYPE
 }

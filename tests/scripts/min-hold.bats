@@ -175,31 +175,6 @@ load ../lib/scripts
 	assert_equal "${reply[1]}" 10000
 }
 
-@test "the least time of an outer hold lasts although an inner hold outlives it" {
-	acquire anna lease=5000
-	acquire inner inherited=anna kind=a lease=5000
-	release anna min=20000
-	answered released 1
-	assert_equal "$(cli PTTL job)" 20000
-	release anna request=other mode=any
-	answered kept
-	assert_equal "$(cli PTTL job)" 20000
-}
-
-@test "a release of an inner hold that is repeated after the outer release is answered as done" {
-	acquire anna
-	acquire inner inherited=anna
-	release anna request=inner
-	answered released 1
-	release anna min=10000
-	answered kept
-	release anna request=inner again=1
-	answered released 0
-	release anna request=other
-	answered not held anna
-	assert_equal "$(cli PTTL job)" 10000
-}
-
 @test "a lock kept for three days remembers its owner until a day after the end" {
 	acquire anna
 	release anna min=259200000

@@ -57,13 +57,6 @@ hang_waiters() {
 	answered granted zoe
 }
 
-@test "two hung waiters cost 10.5 s if the waiter behind them asks only then, at its next sign of life" {
-	hang_waiters 2
-	later 10500
-	ask zoe handed=1
-	answered granted zoe
-}
-
 @test "three hung waiters cost 15 s" {
 	hang_waiters 3
 	later 7000
@@ -106,20 +99,6 @@ hang_waiters() {
 	ask zoe handed=1
 	answered queued
 	later 1001
-	ask zoe handed=1
-	answered granted zoe
-}
-
-@test "acquire passes over waiters that were silent for long together with one that missed a handover" {
-	acquire anna lease=60000
-	queue_for_handover h1 h2 h3
-	queue_for_handover zoe
-	later 12000
-	ask h1 handed=1
-	ask zoe handed=1
-	release anna
-	handed h1 5000
-	later 5001
 	ask zoe handed=1
 	answered granted zoe
 }

@@ -24,20 +24,6 @@ load ../lib/once_ok
 	answered granted
 }
 
-@test "a success counts whether or not its wrap had a period, also beside waiters" {
-	acquire anna
-	succeed anna
-	acquire ben period=ok60000
-	answered 'ran ok'
-	cli FLUSHALL >/dev/null
-	acquire anna
-	queue_for_handover cleo dora
-	succeed anna # the usual case hands the lock over
-	handed cleo 5000
-	acquire ben period=ok60000
-	answered 'ran ok'
-}
-
 @test "no other end is a success: another status, --max-hold, a loss, a signal, a COMMAND that was not started" {
 	local end
 
@@ -66,16 +52,6 @@ load ../lib/once_ok
 	assert_equal "$(shown ok)" ''
 	succeed anna
 	[ -n "$(shown ok)" ]
-}
-
-@test "a waiter behind a COMMAND that fails is granted the lock" {
-	present ben
-	acquire anna period=ok60000
-	acquire ben period=ok60000
-	answered queued
-	release anna status=1 cause=exit
-	ask ben period=ok60000
-	answered granted
 }
 
 @test "a run that took longer than the period satisfies those who waited for it, and no newcomer" {

@@ -75,17 +75,6 @@ load ../lib/scripts
 	all_well
 }
 
-@test "once per period: a waiter whose turn comes long after the last start is granted the lock" {
-	acquire anna period=60000 lease=86400000
-	later 55000
-	present ben
-	acquire ben period=60000
-	answered queued
-	release anna
-	ask ben period=60000
-	answered granted
-}
-
 @test "once per period: an unused grant does not count, and the start before it counts again" {
 	acquire anna
 	release anna mode=unused
@@ -139,23 +128,6 @@ load ../lib/scripts
 	release ben
 	acquire cleo period=60000
 	answered ran
-}
-
-@test "once per period: a hold taken up after a failover and not used does not count; the start before it does" {
-	acquire anna
-	release anna
-	later 100000
-	copy_data
-	acquire ben period=60000
-	old_data
-	renew ben period=60000
-	answered renewed
-	release ben mode=unused
-	acquire cleo period=200000
-	answered ran
-	assert_equal "${reply[1]}" 100000
-	acquire cleo period=60000
-	answered granted
 }
 
 @test "a server out of memory takes back an unused grant, and undoes one" {

@@ -59,27 +59,6 @@ started() { shown started; }
 	assert_equal "$(started)" "$before"
 }
 
-@test "a renewal with start does not bring back a hold that is over" {
-	acquire anna kind=v
-	release anna mode=unused
-	acquire ben
-	before=$(digest job)
-	renew anna start=1
-	answered lost taken ben
-	assert_equal "$(digest job)" "$before"
-}
-
-@test "a hold of kind v that is given back unused takes no start away" {
-	acquire ben
-	release ben
-	before=$(started)
-	acquire anna kind=v
-	release anna mode=unused
-	answered released 0
-	assert_equal "$(started)" "$before"
-	is_free job
-}
-
 @test "a hold that started and is given back unused takes its start away" {
 	acquire ben
 	release ben
@@ -109,17 +88,6 @@ started() { shown started; }
 	acquire anna kind=v
 	release anna request=other mode=any
 	answered 'not acquired'
-}
-
-@test "leave undoes a grant of kind v, and takes no start away" {
-	acquire ben
-	release ben
-	before=$(started)
-	acquire anna kind=v
-	leave anna
-	answered left
-	assert_equal "$(started)" "$before"
-	is_free job
 }
 
 @test "after a loss of data a hold of kind v is taken up without a start, and with start it counts from now on" {

@@ -112,28 +112,6 @@ outsider() {
 	told paul 0
 }
 
-@test "status and queue count waiters with sharded subscriptions as present" {
-	acquire anna
-	queue_up ben
-	plain queue_up cleo
-	queue_up_dead dora
-	script status
-	assert_equal "${reply[7]}" 2
-	script queue
-	assert_equal "${reply[4]} ${reply[10]} ${reply[16]}" '1 1 0'
-}
-
-@test "the limit counts present waiters with subscriptions of both kinds" {
-	acquire anna
-	queue_up ben
-	plain queue_up cleo
-	queue_up_dead dora
-	acquire emil limit=3
-	answered queued
-	acquire finn limit=2
-	answered full 2
-}
-
 # A message that cannot be sent must neither free the lock nor keep it.
 
 @test "release succeeds if the user may not publish to clients of plain locks" {

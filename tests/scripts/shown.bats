@@ -45,14 +45,6 @@ row() {
 	assert_equal "${reply[*]:4}" 'x 1 -1 0'
 }
 
-@test "a holder whose lease has ended is not counted" {
-	acquire anna want=s lease=20000
-	acquire ben want=s lease=60000
-	later 20001
-	script view zoe ''
-	assert_equal "${reply[*]:3:2} ${reply[*]: -4:2}" 'ben by ben s 1'
-}
-
 @test "view shows the holder whose lease ends first, and how many hold" {
 	acquire anna want=s lease=60000
 	acquire ben want=s lease=40000
@@ -162,13 +154,6 @@ for _, words in json.load(sys.stdin):
 	answered lost taken
 	assert_equal "$(event lost)" 'cleo 1'
 	assert_equal "$(event granted)" 'dora -'
-}
-
-@test "the log has the slot of a hold whose key was deleted" {
-	acquire anna want='#2'
-	cli DEL job
-	acquire ben
-	assert_equal "$(event forced)" 'anna 1'
 }
 
 @test "the log script gives the holds of several holders" {

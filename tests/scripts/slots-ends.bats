@@ -70,16 +70,6 @@ load ../lib/handover
 	answered lost forced
 }
 
-@test "release by force with a token breaks the hold with this token only" {
-	acquire anna want='#2'
-	acquire ben want='#2'
-	release zoe mode=force holder_token="${token[ben]}"
-	assert_equal "${reply[*]}" 'forced ben by ben'
-	release zoe request=other mode=force only=anna holder_token="${token[ben]}"
-	answered not held anna
-	assert_equal "$(holders)" anna
-}
-
 @test "requests about a slot that are sent again have one effect" {
 	acquire anna want='#2'
 	first=${reply[*]}
@@ -132,16 +122,6 @@ load ../lib/handover
 	cli CONFIG SET maxmemory 0 >/dev/null
 	assert_output --partial OOM
 	assert_equal "$(cli DBSIZE)" 0
-}
-
-@test "on a server out of memory acquire grants no slot, and leaves nothing" {
-	acquire anna want='#2'
-	before=$(digest)
-	cli CONFIG SET maxmemory 1 >/dev/null
-	run -1 acquire ben want='#2'
-	cli CONFIG SET maxmemory 0 >/dev/null
-	assert_output --partial OOM
-	assert_equal "$(digest)" "$before"
 }
 
 @test "several processes of one holder go in and out of its slot" {

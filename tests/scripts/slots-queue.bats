@@ -78,22 +78,6 @@ all_are_told() {
 	answered granted cleo
 }
 
-@test "silent waiters for a slot are passed over together" {
-	acquire anna want='#1' lease=60000
-	acquire zed want='=z' lease=600000
-	present ben cleo dora
-	acquire ben want='#1' handed=1
-	acquire cleo want='#1' handed=1
-	acquire dora want='#1' handed=1
-	later 16000
-	ask dora want='#1' handed=1
-	release anna
-	later 1001
-	ask dora want='#1' handed=1
-	answered granted dora
-	queue_is
-}
-
 @test "a silent writer is not passed over while only readers fit" {
 	acquire anna want=s lease=600000
 	acquire ben want=s lease=600000
@@ -122,17 +106,6 @@ all_are_told() {
 	answered ran
 	acquire dora want='#2' period=60000
 	answered ran
-}
-
-@test "a waiter with --once-per takes a slot when the period is over" {
-	acquire anna want='#2'
-	acquire ben want='#2'
-	present cleo
-	acquire cleo want='#2' handed=1 period=60000 mode=try
-	answered ran
-	later 60000
-	acquire cleo want='#2' handed=1 period=60000
-	answered granted cleo
 }
 
 @test "a newcomer joins behind fewer waiters than its limit, whatever they want" {
@@ -201,15 +174,5 @@ all_are_told() {
 	assert_equal "$(holders)" anna
 	told r1 '' # the last lease ends when it did
 	release anna
-	told r1 0
-}
-
-@test "a Redisson waiter at the head is told when a hold is kept for less than its lease" {
-	acquire anna want=s lease=20000
-	acquire ben want=s lease=600000
-	redisson_waits r1
-	present r1
-	release ben min=30000
-	answered kept
 	told r1 0
 }

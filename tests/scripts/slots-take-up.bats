@@ -116,16 +116,3 @@ load ../lib/handover
 	answered granted ben
 	assert_equal "${reply[6]}" =1
 }
-
-@test "a holder that takes its hold up again before others wait has its own lease" {
-	acquire anna want=s
-	queue_up zed
-	present cleo
-	later 10
-	cli FLUSHALL
-	acquire cleo want=s handed=1 old_ticket=$((ticket[zed] + 1000)) again=1
-	answered queued
-	later 3000
-	renew anna hold_mode=s lease=60000
-	answered renewed 60000 "${token[anna]}" 1
-}

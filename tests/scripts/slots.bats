@@ -140,17 +140,6 @@ load ../lib/handover
 	agree
 }
 
-@test "a hold that was broken is not revived" {
-	acquire anna want=s
-	acquire ben want=s
-	later 10
-	cli DEL job
-	acquire cleo want=s
-	renew anna hold_mode=s
-	answered lost
-	assert_equal "$(holders)" cleo
-}
-
 @test "release by force breaks all holds, and names each" {
 	acquire anna want=s
 	acquire ben want=s
@@ -200,16 +189,6 @@ load ../lib/handover
 	release anna
 	answered released 0
 	assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0
-}
-
-@test "going in again, and a grant that is asked for again, have the token of this hold, not the last one of the lock" {
-	acquire anna want=s
-	acquire ben want=s
-	acquire inner inherited=anna kind=a want=s
-	assert_equal "${reply[2]}" "${token[anna]}"
-	acquire anna want=s again=1
-	assert_equal "${reply[2]}" "${token[anna]}"
-	[ "${token[ben]}" -gt "${token[anna]}" ]
 }
 
 @test "going into an exclusive lock for a slot gives none" {

@@ -81,26 +81,6 @@ lost_hold() {
 	assert_equal "${reply[*]}" stops
 }
 
-@test "after a loss of data a slot that was taken up and given back is over" {
-	acquire anna want='#2'
-	later 10
-	request_stop xena
-	cli FLUSHALL
-	renew anna hold_mode='=1'
-	assert_equal "${reply[3]}" 1
-	release anna want='#2'
-	request_stop xena "list=$list"
-	assert_equal "${reply[*]}" stops
-}
-
-@test "a hold that was lost or broken is over" {
-	acquire anna
-	request_stop xena
-	release '' mode=force request=breaker
-	request_stop xena "list=$list"
-	assert_equal "${reply[*]}" stops
-}
-
 @test "a hold that another process of its owner took up first may be that of the wrap" {
 	acquire anna
 	acquire inner inherited=anna

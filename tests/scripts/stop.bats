@@ -21,15 +21,6 @@ load ../lib/handover
 	all_well
 }
 
-@test "a hold that is not asked is renewed without a word of it" {
-	acquire anna
-	renew anna
-	assert_equal "${reply[0]} ${reply[4]}" 'renewed '
-	queue_up ben
-	renew anna
-	assert_equal "${reply[0]} ${reply[4]}" 'renewed '
-}
-
 @test "the end of the hold, whatever ends it, tells all who have asked, and forgets them" {
 	local ending
 
@@ -91,18 +82,6 @@ load ../lib/handover
 	assert_equal "${reply[4]}" ''
 }
 
-@test "a stop of a free lock that is sent again spares the next holder" {
-	request_stop xena
-	assert_equal "${reply[*]}" stops
-	acquire anna
-	request_stop xena again=1
-	assert_equal "${reply[*]}" stops
-	renew anna
-	assert_equal "${reply[4]}" ''
-	release anna
-	all_well
-}
-
 @test "a stop that comes behind the release of what it asked before asks nobody" {
 	acquire anna
 	request_stop xena
@@ -142,14 +121,4 @@ load ../lib/handover
 	assert_line 'actor by breaker'
 	run -0 entry 1
 	refute_line --regexp '^(actor|slot)'
-}
-
-@test "a waiter that leaves by itself, and a hold that Redisson breaks, have no actor" {
-	acquire anna
-	queue_up ben
-	leave ben
-	cli DEL job
-	acquire cleo
-	assert_equal "$(the_events)" 'granted left forced granted'
-	refute grep -q actor <<<"$(cli XRANGE "$(key_log)" - +)"
 }

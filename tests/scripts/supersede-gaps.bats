@@ -6,17 +6,6 @@ load ../lib/helpers
 load ../lib/scripts
 load ../lib/supersede
 
-@test "a dead waiter is superseded like any other, and stays so when it is back" {
-	acquire anna
-	asks_newest cleo
-	queue_up dora
-	absent cleo
-	asks_newest ed
-	queue_is ed dora
-	present cleo
-	is_superseded cleo again=1
-}
-
 @test "a waiter that did not hear its ticket is superseded, whether it was queued or dropped since" {
 	acquire anna
 	acquire cleo newest=0
@@ -79,20 +68,6 @@ load ../lib/supersede
 	all_well
 }
 
-@test "a late copy of the request of a superseded waiter gets no lock and no place" {
-	acquire anna
-	asks_newest cleo
-	asks_again cleo again=1 strays=1
-	asks_newest ed
-	release anna
-	release ed
-	acquire cleo newest=0 # its very first request
-	answered removed
-	asks_again cleo strays=1
-	answered superseded
-	queue_is ed
-}
-
 @test "a waiter that was away is superseded by one that has come since, also after that has ended" {
 	acquire anna
 	asks_newest cleo
@@ -109,26 +84,6 @@ load ../lib/supersede
 	is_superseded cleo again=1
 	assert_equal "${reply[*]:0:2}" 'superseded by ed'
 	queue_is
-}
-
-@test "a waiter whose grant was lost is superseded by one that has come since" {
-	acquire cleo newest=0 lease=1000
-	later 1001
-	asks_newest ed
-	answered granted ed
-	acquire cleo newest=0 again=1
-	answered superseded 'by ed'
-}
-
-@test "a waiter that has a place already, and asks as a new one, has one place" {
-	acquire anna
-	queue_up ben
-	asks_newest cleo
-	queue_up dora
-	acquire dora newest=0
-	answered queued "${ticket[cleo]}"
-	queue_is ben dora
-	all_well
 }
 
 @test "a server out of memory refuses a new one, and changes nothing" {

@@ -36,18 +36,6 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	queue_is ed
 }
 
-@test "after a loss of data two that wait do not both come back" {
-	acquire anna
-	asks_newest cleo
-	asks_newest ed
-	cli FLUSHALL >/dev/null
-	acquire anna
-	asks_again cleo again=1
-	answered queued
-	is_superseded ed again=1
-	queue_is cleo
-}
-
 @test "after a loss of data a newer waiter takes over the place of an older one that was back first" {
 	two_wait
 	queue_up dora

@@ -27,20 +27,6 @@ load ../lib/supersede
 	queue_is ed
 }
 
-@test "each is told the one that took over its place, also when that was superseded in turn" {
-	acquire anna
-	asks_newest cleo
-	asks_newest ed
-	asks_newest fay
-	asks_again cleo
-	answered superseded 'by ed' anna
-	asks_again ed
-	answered superseded 'by fay' anna
-	leave cleo
-	asks_again cleo
-	answered superseded 'by fay' anna
-}
-
 @test "superseding is logged once, with both processes and how long the earlier one waited" {
 	acquire anna
 	asks_newest cleo
@@ -102,15 +88,6 @@ load ../lib/supersede
 	asks_again ed
 	answered queued
 	assert_equal "$(superseded_events)" ''
-}
-
-@test "a process that goes into the lock of its own wrap supersedes nobody" {
-	acquire anna newest=0
-	asks_newest cleo
-	acquire inner inherited=anna newest=0
-	answered granted anna
-	asks_again cleo
-	answered queued
 }
 
 @test "--max-queue does not count one whose place is taken over" {

@@ -45,13 +45,6 @@ grown_token() {
 	done
 }
 
-@test "a hold whose COMMAND has not begun gets a new token also if only our hash was deleted" {
-	granted_to_anna kind=v
-	cli DEL "$(key_state)"
-	renew anna kind=v
-	grown_token 1
-}
-
 @test "a hold whose COMMAND has not begun keeps its new token if the server goes back to an old copy of the data" {
 	granted_to_anna kind=v
 	copy_data

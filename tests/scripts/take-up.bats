@@ -70,17 +70,6 @@ load ../lib/handover
 	assert_equal "$(holds)" 1
 }
 
-@test "a waiter that came back before the lock was taken up is told when the lease ends" {
-	acquire anna
-	queue_up ben
-	later 10
-	cli FLUSHALL
-	come_back ben
-	renew anna lease=20000
-	answered renewed
-	told ben 'first 20000'
-}
-
 @test "a lock that was taken up is handed to the first waiter when it is given back" {
 	granted_to_anna
 	cli FLUSHALL

@@ -27,14 +27,6 @@ held_for() {
 	assert_equal "${reply[*]:0:3}" 'view 1 2'
 }
 
-@test "view changes nothing" {
-	acquire anna
-	queue_up ben
-	before=$(digest)
-	view ben
-	assert_equal "$(digest)" "$before"
-}
-
 @test "view does not count absent waiters, but counts its caller" {
 	acquire anna
 	queue_up ben
