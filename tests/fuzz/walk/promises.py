@@ -67,7 +67,7 @@ class Promises:
         if key == protocol.LOG:
             return
         self.disturb()
-        self.is_mixed_up = self.is_mixed_up or key == protocol.ORDER_NEEDS
+        self.is_mixed_up = self.is_mixed_up or key == protocol.NEEDED
         if key in (protocol.LOCK, protocol.HOLDERS):
             self.break_all()
         if key in protocol.QUEUE:
@@ -174,7 +174,7 @@ class Promises:
             owner = answer.get("owner", client.owner)
             self.allowed[owner] = max(self.allowed.get(owner, 0), client.lease)
             self.entries.setdefault(owner, set()).add(client.id)
-        if script == "renew" and client.starts and what == "renewed":
+        if script == "renew" and client.starts and what == "renewed" and client.owner == client.id:
             self.starts.append([world.server_ms(), client.owner, world.requests])
         if script == "release" and what in ("released", "kept"):
             self.gave_back(client)
@@ -183,8 +183,9 @@ class Promises:
             client.gone = "left"
             demand(client.id not in self.world.look.holders or self.entries.get(client.id), "left", f"{client.id} has left, and holds")
         brings = int(client.ticket or NOWHERE) // 1000 if request.name == "ask" else int(client.token or NOWHERE)
-        if self.is_loss_unseen and request.name in ("ask", "renew") and brings < self.lost_ms - 10:
-            self.is_loss_unseen, self.paused_until = False, world.ms() + PAUSE_MS
+        if self.is_loss_unseen and request.name in ("ask", "renew") and brings < self.lost_ms + 10:
+            # if both were at nearly the same time, the scripts may or may not notice it
+            self.is_loss_unseen, self.paused_until = False, world.ms() + PAUSE_MS if brings < self.lost_ms - 10 else 0
         if script == "acquire" and not late:
             self.asked(client, answer, new)
         elif script == "acquire" and what == "queued" and client.place is None:
@@ -262,7 +263,7 @@ class Promises:
         """The server knows the hold of everybody who counts on one, for as long as that."""
         now, ahead = self.world.ms(), self.world.ahead
         for client in self.world.clients.values():
-            if client.counts(now) and not self.is_excused(client):
+            if client.counts(now) and not self.is_excused(client) and not self.is_mixed_up:
                 end = after.holders.get(client.owner)
                 demand(end is not None and end >= client.deadline + ahead - 1, "lost",
                        f"{client.id} counts on {client.owner} until {client.deadline + ahead}, and the server has it until {end}")

@@ -22,7 +22,7 @@ CHANNEL = "redisson_lock__channel:{" + LOCK + "}"
 SCRIPTS = ["acquire", "release", "renew", "leave", "queue", "status", "log", "view"]
 CHANGING = ["acquire", "release", "renew", "leave"]
 READERS = [("status", [], True), ("queue", [], True), ("log", ["", "", "1"], True), ("view", ["nobody", ""], True)]
-ORDER_NEEDS = STATE  # whoever deletes this key alone may mix up the order of ours
+NEEDED = STATE  # whoever deletes this key alone may mix up the order of ours, and has a lease cut
 MOST_FIELDS = 60  # of our hash, when nobody holds or waits any more
 
 
