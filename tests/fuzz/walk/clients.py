@@ -179,7 +179,7 @@ class Client(Party):
         self.world.hush(self)
         self.state, self.why, self.request, self.told, self.connected, self.back_at = "over", why, None, [], False, NEVER
         if is_answered:
-            self.ended = self.world.requests
+            self.ended = self.number
 
     # Requests
 
@@ -235,7 +235,7 @@ class Client(Party):
 
     def answered(self):
         request, self.request = self.request, None
-        self.now, self.fresh = self.world.ms(), False
+        self.now, self.fresh, self.number = self.world.ms(), False, request.number
         getattr(self, "after_" + request.name)(request, request.answer)
 
     def after_ask(self, request, answer):

@@ -69,7 +69,7 @@ def shortest(servers, steps, sort):
 class Walker:
     def __init__(self, options):
         self.options, self.walks, self.requests, self.failures = options, 0, 0, []
-        self.servers = Servers({**protocol.texts(options.lua), **redisson.TEXTS, "look": protocol.LOOK})
+        self.servers = Servers({**protocol.texts(options.lua), **redisson.TEXTS, "keys": protocol.LOOK})
 
     def fail(self, name, failure, steps):
         if failure.sort() in self.failures:

@@ -91,7 +91,7 @@ class World:
         self.requests += 1
         connection = self.servers.connection
         connection.send(*words)
-        connection.send("EVALSHA", self.servers.shas["look"], len(protocol.KEYS), *protocol.KEYS)
+        connection.send("EVALSHA", self.servers.shas["keys"], len(protocol.KEYS), *protocol.KEYS)
         answer, found = connection.answers(2)
         if isinstance(found, ServerError):
             raise found
