@@ -181,7 +181,8 @@ class Promises:
         if script == "leave" and what == "left":
             self.gave_back(client, left=True)
             client.gone = "left"
-            demand(client.id not in self.world.look.holders or self.entries.get(client.id), "left", f"{client.id} has left, and holds")
+            is_held = client.id in self.world.look.holders and not self.entries.get(client.id)
+            demand(not is_held or self.lost >= 0, "left", f"{client.id} has left, and holds")
         brings = int(client.ticket or NOWHERE) // 1000 if request.name == "ask" else int(client.token or NOWHERE)
         if self.is_loss_unseen and request.name in ("ask", "renew") and brings < self.lost_ms + 10:
             # if both were at nearly the same time, the scripts may or may not notice it
