@@ -88,29 +88,9 @@ heard() {
 		{ previous = $0 }' "$BATS_TEST_TMPDIR/heard.$1"
 }
 
-# told ID MESSAGES: it got these, joined by commas, and no others. What is left of a lease in `first MS` and `second MS`
-# may be up to 20 ms less: the server's clock goes on while a script runs.
+# told ID MESSAGES: it got these, joined by commas, and no others
 told() {
-	local heard
-
-	heard=$(heard "$1" | paste -sd ,)
-	[ "$(nearly "$heard" "$2")" = "$2" ] || assert_equal "$heard" "$2"
-}
-
-# nearly MESSAGES OTHERS: prints MESSAGES, with the numbers of OTHERS in place of those that are up to 20 less
-nearly() {
-	awk -v heard="$1" -v wanted="$2" 'BEGIN {
-		count = split(heard, message, ",")
-		split(wanted, other, ",")
-		for (i = 1; i <= count; i++) {
-			split(message[i], word, " ")
-			split(other[i], number, " ")
-			if (word[1] ~ /^(first|second)$/ && word[1] == number[1] && number[2] - word[2] <= 20 &&
-				number[2] >= word[2])
-				message[i] = other[i]
-			printf "%s%s", (i > 1 ? "," : ""), message[i]
-		}
-	}'
+	assert_equal "$(heard "$1" | paste -sd ,)" "$2"
 }
 
 # queue_up ID...: each is present and queues
