@@ -1,3 +1,29 @@
+/* A model of the queue and of the holders, for spin: our sorted set, Redisson's list with our markers in it, Redisson's
+ * scripts; exclusive and shared holds, and two slots; processes that use force or ask to stop. tests/model/run runs it in
+ * several small configurations. It defines each macro in macros.h, and says there what it is; a measure of the design is
+ * taken out by a macro, too (a mutation), and spin has to find what it was for.
+ *
+ * One atomic step is one script on the server, or what a client does between two waits. With WIRE requests and answers are
+ * under way between steps, get lost, and late copies come. Without it a request and its answer are one step. A connection
+ * ends at its client first: the server may still carry out a request that was under way (`orphan`), or not, and keeps
+ * the subscription until it sees the end (`lingers`).
+ *
+ * Time goes in ticks: 5 s for a turn, for a Redisson head that is absent, for a hold that was handed over and is not renewed;
+ * LEASE ticks for a lease. With TICKS=1 a tick comes only when no client that runs has anything to do, so `in_time` is
+ * strict. A waiter asks when an answer or a message has said so, and gives a sign of life when there was room for two
+ * ticks. With TICKS=2 time goes on between any two steps, and a waiter may ask at any time. With TICKS=0 time stands still,
+ * and a waiter that no script wakes is `stuck`.
+ *
+ * A score is in units of 300 s: a marker's is one more than the number of Redisson's ids before it, and each grant of
+ * Redisson's takes one from every score. Longer patience, and Redisson's clocks, are STALES: then Redisson's may go first
+ * until the next script of ours, which is excused. So is what is given up: after a loss of data, what happens before the
+ * first client with a ticket or a token is back, and what those lose that miss the pause; holds that are on their way back
+ * when somebody uses force; and the place of a waiter that was dropped before it heard its ticket.
+ *
+ * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, replicas that
+ * fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same id.
+ */
+
 #include "macros.h"
 
 #define SHARED 4 /* what a client wants, and the mode of a hold; ANY, or one of the slots 1 and 2, else */
@@ -100,7 +126,8 @@ bool is_lost[3];             /* the server may have lost the hold, and it may be
 
 byte crashes = CRASHES, hangs = HANGS, losses = LOSSES, mutes = MUTES, forgeries = FORGERIES, leaves = LEAVES;
 byte restarts = RESTARTS, steps = STEPS, stalls = STALLS, stales = STALES, deletes = DELETES;
-byte evictions = EVICTIONS, cuts = CUTS;
+byte evictions = EVICTIONS, cuts = CUTS, blinds = BLINDS;
+bool blind;                  /* so many other leases have ended that the next script does not notice these */
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
 
@@ -160,8 +187,8 @@ bool nothing_left = true;
 #define all_over (!any_of_all(is_going_on))
 
 /* Not part of a state: each script sets them anew. */
-hidden byte at, to, moved, entry, k, n, who_else, first, oldest, second, after, from, until, where, slot, ms, handed, what;
-hidden byte holders, before, noticed, front, listeners, r1, r2, r3, has;
+hidden byte at, to, moved, entry, k, n, who_else, first, oldest, second, after, from, until, where, slot, ms, handed;
+hidden byte what, holders, before, front, listeners, r1, r2, r3, has;
 hidden byte passes, tells, caller, room, stop, with_silent, is_dead, had_turn, had_others, is_new, is_known;
 hidden mtype kept_reply, late_reply;
 hidden byte its_ticket, its_token, late_ticket, late_watch, late_marker;
@@ -219,21 +246,14 @@ inline find_batch(ticket)
 /* Takes one of ours out of the set, and its marker out of the list, if that was the last of its batch. */
 inline take_out(who)
 {
-	if
-	:: place[who] != 0 ->
+	when(place[who] != 0,
 		find_batch(place[who]);
 		place[who] = 0;
 		had_others = false;
-		for (n : 1 .. OURS) {
-			had_others = had_others || place[n] != 0 && place[n] >= from && place[n] < until
-		}
+		for (n : 1 .. OURS) { had_others = had_others || place[n] != 0 && place[n] >= from && place[n] < until }
 		had_others = had_others || KEEP_MARKER && where != 1;
-		when(where != 0 && !had_others, entry = list[where - 1]; remove_entry())
-	:: else
-	fi;
-	record[who] = false;
-	current[who] = false;
-	silent[who] = false;
+		when(where != 0 && !had_others, entry = list[where - 1]; remove_entry()));
+	record[who] = false; current[who] = false; silent[who] = false;
 	when(turn == who, turn = 0; over = false)
 }
 
@@ -241,9 +261,7 @@ inline take_out(who)
 inline next_of_ours(ticket)
 {
 	second = 0;
-	for (n : 1 .. OURS) {
-		second = (place[n] > ticket && (second == 0 || place[n] < place[second]) -> n : second)
-	}
+	for (n : 1 .. OURS) { second = (place[n] > ticket && (second == 0 || place[n] < place[second]) -> n : second) }
 }
 
 /* ---- What is promised about the order ---- */
@@ -262,9 +280,7 @@ inline leave_line(who)
 inline join_line(who)
 {
 	is_known = false;
-	for (at : 0 .. SIZE - 1) {
-		is_known = is_known || line[at] == who
-	}
+	for (at : 0 .. SIZE - 1) { is_known = is_known || line[at] == who }
 	when(!is_known, line[waiting] = who; waiting++)
 }
 
@@ -297,30 +313,24 @@ inline fit(wish)
 	room = field == 0 || field == SHARED_HOLDS && (wish) == SHARED;
 	slot = (room && are_slots(wish) -> 2 - ((wish) & 1) : 0);
 	ms = ttl;
-	if
-	:: field == SLOT_HOLDS && are_slots(wish) && !any(is_unknown) && count_fits(wish) ->
+	when(field == SLOT_HOLDS && are_slots(wish) && !any(is_unknown) && count_fits(wish),
 		ms = 99;
 		for (n : 1 .. 2) {
 			if
 			:: ((wish) & n) && slot == 0 && is_free(n) -> room = true; slot = n
-			:: ((wish) & n) && has_slot[n] != 0 && ends[has_slot[n]] > 1 && ends[has_slot[n]] <= ms -> ms = ends[has_slot[n]] - 1
+			:: ((wish) & n) && has_slot[n] != 0 && ends[has_slot[n]] > 1 && ends[has_slot[n]] <= ms ->
+				ms = ends[has_slot[n]] - 1
 			:: else
 			fi
 		}
-		ms = (ms == 99 -> ttl : ms)
-	:: else
-	fi
+		ms = (ms == 99 -> ttl : ms))
 }
 
-/* Sets the time to live of key 1, and `holders`: how many leases go on. */
+/* Sets the time to live of key 1: the last lease that goes on. */
 inline set_last_end()
 {
 	ttl = 0;
-	holders = 0;
-	for (n : 1 .. OURS) {
-		holders = holders + (ends[n] > 1);
-		ttl = (ends[n] > ttl + 1 -> ends[n] - 1 : ttl)
-	}
+	for (n : 1 .. OURS) { ttl = (ends[n] > ttl + 1 -> ends[n] - 1 : ttl) }
 }
 
 inline set_ttl(who, ticks)
@@ -359,7 +369,9 @@ inline tell_second(ticks)
 	:: true ->
 		next_of_ours(after);
 		if
-		:: second != 0 && (!present(second) || silent[second]) -> after = place[second]
+		:: second != 0 && (!present(second) || silent[second]) ->
+			after = place[second];
+			when(DROP_ANYWHERE && !present(second) && !back, take_out(second))
 		:: else -> break
 		fi
 	od;
@@ -387,37 +399,29 @@ inline check_inside(who)
 /* A hold of this mode, after a grant or a take-up. */
 inline take_hold(who, ticks)
 {
-	if
-	:: !has_many && what != ALONE && !KEEP_SET ->
-		for (n : 1 .. OURS) {
-			ends[n] = 0
-		}
-	:: else
-	fi;
+	held[who] = what;
+	check_holders(who);
+	when(!has_many && what != ALONE && !KEEP_SET,
+		for (n : 1 .. OURS) { ends[n] = 0 });
 	slots = (field == SLOT_HOLDS || !COUNTS -> slots : want(who));
 	field = (what == ALONE -> who : (what == SHARED -> SHARED_HOLDS : SLOT_HOLDS));
 	described = field;
 	mode[who] = what;
-	held[who] = what;
 	when(are_slots(what), has_slot[what] = who);
 	set_ttl(who, ticks);
 	turn = 0;
-	over = false;
-	check_holders(who)
+	over = false
 }
 
 /* The next token. The clock may have been set back. */
 inline new_token(who)
 {
-#if TOKENS
-	token_clock = (token_clock > last_token || CLOCK_TOKEN -> token_clock : last_token) + 1;
-	last_token = token_clock;
-	token_of[who] = last_token;
-	grown = grown && (last_token > newest[0] || steps < STEPS && restarts < RESTARTS);
-	newest[0] = (last_token > newest[0] -> last_token : newest[0])
-#else
-	skip
-#endif
+	when(TOKENS,
+		token_clock = (token_clock > last_token || CLOCK_TOKEN -> token_clock : last_token) + 1;
+		last_token = token_clock;
+		token_of[who] = last_token;
+		grown = grown && (last_token > newest[0] || steps < STEPS && restarts < RESTARTS);
+		newest[0] = (last_token > newest[0] -> last_token : newest[0]))
 }
 
 /* Gives the hold that fit() has found. */
@@ -440,33 +444,27 @@ inline take(who, ticks)
 inline end_hold(who)
 {
 	when(are_slots(mode[who]) && (has_slot[mode[who]] == who || FREE_OTHERS), has_slot[mode[who]] = 0);
-	mode[who] = 0;
-	token_of[who] = 0;
-	untaken[who] = 0;
+	mode[who] = 0; token_of[who] = 0; untaken[who] = 0;
 	for (at : 1 .. 2) {
 		told[at] = told[at] || (askers[who] & (1 << at)) && kind[at] == STOP && !under_way[at] && !END_SILENTLY
 	}
-	askers[who] = (KEEP_MARK -> askers[who] : 0)
+	askers[who] = 0
 }
 
 /* Sets `with_silent`: one that was silent has missed its turn. */
 inline notice_ends()
 {
-	with_silent = false;
-	noticed = 0;
+	with_silent = SKIP_SILENT;
 	for (k : 1 .. OURS) {
-		is_dead = mode[k] != 0 && !is_holder(k) && (ends[k] == 0 || !has_many || noticed < NOTICED_MOST);
-		if
-		:: is_dead ->
+		is_dead = mode[k] != 0 && !is_holder(k) && (ends[k] == 0 || !has_many || !blind && !SLOT_LOST);
+		when(is_dead,
 			with_silent = with_silent || untaken[k] == 2;
 			/* key 1 is gone, or another's */
 			lost_left = (has_many || KEEP_LOST -> lost_left : 0);
 			ends[k] = (KEEP_SET && !has_many -> ends[k] : 0);
-			end_hold(k);
-			noticed++
-		:: else
-		fi
+			end_hold(k))
 	}
+	blind = false;
 	described = (described == field -> described : 0);
 	when(turn != 0,
 		fit(want(turn));
@@ -476,13 +474,6 @@ inline notice_ends()
 
 /* ---- The head of the queue ---- */
 
-inline see_redisson(who)
-{
-	absent = (head != who || present(who) -> 0 : absent);
-	head = who;
-	absent = (!present(who) && absent == 0 -> 1 : absent)
-}
-
 /* Sets `oldest`, and `front`: the ticket with which the second batch begins. Where the marker of the oldest is not there,
  * since Redisson's scripts have dropped it or the oldest comes back, it gets one. */
 inline mark_head()
@@ -490,18 +481,13 @@ inline mark_head()
 	next_of_ours(0);
 	oldest = second;
 	front = 255;
-	for (at : 0 .. LISTED - 1) {
-		front = (is_marker(list[at]) && at > 0 && front == 255 -> begins(list[at]) : front)
-	}
-	if
-	:: oldest != 0 && !is_marker(list[0]) && place[oldest] < front ->
+	for (at : 0 .. LISTED - 1) { front = (is_marker(list[at]) && at > 0 && front == 255 -> begins(list[at]) : front) }
+	when(oldest != 0 && !is_marker(list[0]) && place[oldest] < front,
 		entry = marker(place[oldest]);
 		if
 		:: AT_TAIL && length > 0 -> put_last(); front = begins(entry)
 		:: else -> put_first()
-		fi
-	:: else
-	fi
+		fi)
 }
 
 /* Sets `first`: the waiter that is next, of those that live. me: the caller, which does. */
@@ -513,9 +499,7 @@ inline first_waiter(me)
 		mark_head();
 		if
 		:: oldest == 0 && length == 0 -> first = 0; break
-		/* no batch: our set was deleted */
-		:: is_marker(list[0]) && (oldest == 0 || place[oldest] >= front) -> entry = list[0]; remove_entry()
-		:: is_marker(list[0]) && oldest != 0 && place[oldest] < front ->
+		:: is_marker(list[0]) ->
 			first = oldest;
 			had_turn = false;
 			when(turn == first && over, fit(want(first)); had_turn = room);
@@ -530,9 +514,11 @@ inline first_waiter(me)
 				:: else -> break
 				fi
 			fi
-		:: is_theirs(list[0]) && !(oldest != 0 && place[oldest] < front) ->
+		:: is_theirs(list[0]) ->
 			first = list[0];
-			see_redisson(first);
+			absent = (head != first || present(first) -> 0 : absent);
+			absent = (absent == 0 && !present(first) -> 1 : absent);
+			head = first;
 			if
 			:: absent == 2 || turn == first && over && field == 0 ->
 				printf("%d is passed over\n", first);
@@ -540,10 +526,7 @@ inline first_waiter(me)
 				remove_entry();
 				leave_line(first);
 				publish(first, TURN);
-				turn = (turn == first -> 0 : turn);
-				over = over && turn != 0;
-				head = 0;
-				absent = 0
+				turn = (turn == first -> 0 : turn); over = over && turn != 0; head = 0; absent = 0
 			:: else -> break
 			fi
 		fi
@@ -572,14 +555,11 @@ inline pass_on(me)
 		stop = true;
 		room = false;
 		when(first != 0, fit(want(first)));
-		if
-		:: room && !back && handed < HANDED_MOST && is_ours(first) && record[first] && turn != first ->
+		when(room && !back && handed < HANDED_MOST && is_ours(first) && record[first] && turn != first,
 			hand_over();
 			handed++;
 			first = (STOP_AFTER_ONE -> 0 : first);
-			stop = STOP_AFTER_ONE
-		:: else
-		fi
+			stop = STOP_AFTER_ONE)
 	od;
 	ms = (room -> AT_BACK : ms + 1);
 	if
@@ -603,30 +583,17 @@ inline pass_on(me)
 /* Each marker has a batch, each of ours a marker, and each id of the list a score. */
 inline check_lists()
 {
+	has = 0;
 	for (k : 1 .. OURS) {
-		when(place[k] != 0, find_batch(place[k]); lists = lists && where != 0)
-	}
-	for (r1 : 0 .. LISTED - 1) {
-		when(is_marker(list[r1]),
-			from = (r1 == 0 -> 0 : begins(list[r1]));
-			until = 255;
-			for (r2 : r1 + 1 .. LISTED - 1) {
-				until = (is_marker(list[r2]) && until == 255 -> begins(list[r2]) : until)
-			}
-			had_others = false;
-			for (n : 1 .. OURS) {
-				had_others = had_others || place[n] >= from && place[n] < until && place[n] != 0
-			}
-			lists = lists && had_others)
+		when(place[k] != 0, find_batch(place[k]); lists = lists && where != 0; has = has | (1 << where))
 	}
 	holders = 0;
-	for (n : 1 .. ENTRIES - 1) {
-		holders = holders + (score[n] != 0)
-	}
-	for (r1 : 0 .. LISTED - 1) {
-		lists = lists && (r1 < length) == (list[r1] != 0 && score[list[r1]] != 0)
-	}
+	for (n : 1 .. ENTRIES - 1) { holders = holders + (score[n] != 0) }
 	lists = lists && holders == length;
+	for (at : 0 .. LISTED - 1) {
+		lists = lists && (at < length) == (list[at] != 0 && score[list[at]] != 0);
+		lists = lists && (!is_marker(list[at]) || (has & (1 << (at + 1))))
+	}
 	assert(lists)
 }
 
@@ -635,9 +602,7 @@ inline mend()
 {
 	for (r1 : 1 .. ENTRIES - 1) {
 		is_known = score[r1] == 0 || !CUTS;
-		for (r2 : 0 .. LISTED - 1) {
-			is_known = is_known || list[r2] == r1
-		}
+		for (r2 : 0 .. LISTED - 1) { is_known = is_known || list[r2] == r1 }
 		if
 		:: !is_known && is_marker(r1) -> score[r1] = 0
 		:: !is_known && !is_marker(r1) -> n = score[r1]; entry = r1; put_last(); score[r1] = n
@@ -666,8 +631,7 @@ inline settle(me)
 		fi
 	}
 	reply_marker[me] = 0;
-	if
-	:: moved != 0 && (is_theirs(field) || is_theirs(list[0])) && !NO_LISTENER ->
+	when(moved != 0 && (is_theirs(field) || is_theirs(list[0])) && !NO_LISTENER,
 		listeners = 0;
 		holders = 0;
 		for (at : 1 .. OURS) {
@@ -683,10 +647,9 @@ inline settle(me)
 			:: else
 			fi;
 			after = (second -> place[second] : 255)
-		}
-	:: else
-	fi;
+		});
 	swept = false;
+	tells = false;
 	check_lists()
 }
 
@@ -746,10 +709,7 @@ inline acquire(me, ticket, copy)
 		is_new = has == 0;
 		when(!is_new,
 			place[me] = has;
-			last_ticket = (has > last_ticket -> has : last_ticket);
-			record[me] = true;
-			current[me] = !copy;
-			silent[me] = false);
+			last_ticket = (has > last_ticket -> has : last_ticket));
 		first_waiter(me);
 		fit(want(me));
 		if
@@ -761,9 +721,7 @@ inline acquire(me, ticket, copy)
 			late = late && phase[me] != GONE;
 			assert(late);
 			when(is_new, join(me));
-			record[me] = true;
-			current[me] = !copy;
-			silent[me] = false;
+			record[me] = true; current[me] = !copy; silent[me] = false;
 			when(is_alive(me), join_line(me));
 			reply[me] = QUEUED;
 			reply_ticket[me] = place[me];
@@ -779,15 +737,12 @@ inline renew(me, token)
 	if
 	:: is_holder(me) ->
 		untaken[me] = 0;
-		if
-		:: mode[me] == 0 ->
+		when(mode[me] == 0,
 			mode[me] = held[me];
 			when(are_slots(held[me]), has_slot[held[me]] = me);
 			described = field;
 			token_of[me] = token;
-			last_token = (token > last_token -> token : last_token)
-		:: else
-		fi;
+			last_token = (token > last_token -> token : last_token));
 		set_ttl(me, LEASE);
 		reply[me] = RENEWED
 	:: else ->
@@ -830,7 +785,7 @@ inline end_this(who)
 			when(has_many && ends[who_else] != 0 && who_else != who, ends[who_else] = 0; end_hold(who_else))
 		}
 		field = 0
-	:: else -> ttl = (ttl -> ttl : 1)
+	:: else -> ttl = (ttl -> ttl : before)
 	fi;
 	/* Redisson's sleeps until the end that it saw */
 	when(0 < ttl && ttl < before && is_theirs(list[0]) && !FORGET_HEAD, publish(list[0], TURN));
@@ -838,23 +793,15 @@ inline end_this(who)
 	end_hold(who)
 }
 
-inline release(me)
-{
-	take_out(me); /* a late copy may have queued it */
-	done[me] = done[me] || repeated[me];
-	reply[me] = DONE;
-	passes = is_holder(me);
-	when(is_holder(me), end_this(me))
-}
-
-/* It may have been granted the lock meanwhile. */
-inline leave(me)
+/* release of the own hold, or leave: a late copy may have queued the holder, and the waiter may have been granted the lock. */
+inline leave(me, what_request)
 {
 	done[me] = done[me] || repeated[me];
 	reply[me] = DONE;
 	take_out(me);
-	when(is_holder(me), end_this(me));
-	passes = !LEAVE_SILENTLY
+	passes = is_holder(me) || what_request == LEAVE && !LEAVE_SILENTLY;
+	tells = what_request == LEAVE && !COUNT_LEAVER;
+	when(is_holder(me), end_this(me))
 }
 
 /* Spin takes a script in two steps. */
@@ -866,13 +813,11 @@ inline script(me, what_request, ticket, copy)
 	notice_ends();
 	passes = false;
 	caller = 0;
-	tells = what_request == LEAVE && !COUNT_LEAVER;
 	if
 	:: what_request == ASK -> acquire(me, ticket, copy)
 	:: what_request == RENEW && (done[me] || copy && !is_alive(me)) -> reply[me] = LOST
 	:: what_request == RENEW && !(done[me] || copy && !is_alive(me)) -> renew(me, my_token[me])
-	:: what_request == RELEASE -> release(me)
-	:: what_request == LEAVE -> leave(me)
+	:: what_request == RELEASE || what_request == LEAVE -> leave(me, what_request)
 	fi
 }
 
@@ -892,16 +837,13 @@ inline end_script(me, what_request)
 inline find_named(a)
 {
 	r3 = 0;
-	for (n : 1 .. OURS) {
-		r3 = (is_holder(n) && (token_of[n] == named[a] || ASK_ANYBODY) -> n : r3)
-	}
+	for (n : 1 .. OURS) { r3 = (is_holder(n) && (token_of[n] == named[a] || ASK_ANYBODY) -> n : r3) }
 }
 
 inline break_hold(a)
 {
 	find_named(a);
-	if
-	:: r3 != 0 ->
+	when(r3 != 0,
 		printf("the hold of %d is broken\n", r3);
 		spared = spared && token_of[r3] == named[a];
 		broken[r3] = (is_alive(r3) -> 1 : 0);
@@ -911,9 +853,7 @@ inline break_hold(a)
 		lost_left = (KEEP_LOST -> lost_left : 0);
 		publish(r3, TURN);
 		end_this(r3);
-		pass_on(0)
-	:: else
-	fi;
+		pass_on(0));
 	kind[a] = DONE
 }
 
@@ -933,9 +873,7 @@ inline ask_to_stop(a)
 		deadline[a] = (is_lost[a] -> deadline[a] : 1 + LEASE);
 		is_lost[a] = true
 	:: else ->
-		for (n : 1 .. OURS) {
-			ended = ended && !(is_inside(n) && my_token[n] == named[a] && !excused)
-		}
+		for (n : 1 .. OURS) { ended = ended && !(is_inside(n) && my_token[n] == named[a] && !excused) }
 		assert(ended);
 		printf("asker %d ends\n", a);
 		kind[a] = DONE;
@@ -964,9 +902,7 @@ proctype asker(byte me)
 	:: d_step { kind[me] == 0 && field != 0 && !is_theirs(field) ->
 		kind[me] = (me <= FORCES -> FORCE : STOP);
 		r3 = 0;
-		for (n : 1 .. OURS) {
-			r3 = (is_holder(n) && (r3 == 0 || me == 2) -> n : r3)
-		}
+		for (n : 1 .. OURS) { r3 = (is_holder(n) && (r3 == 0 || me == 2) -> n : r3) }
 		named[me] = token_of[r3];
 		deadline[me] = 1 + LEASE;
 		under_way[me] = true;
@@ -975,9 +911,14 @@ proctype asker(byte me)
 	:: d_step { under_way[me] -> under_way[me] = false; told[me] = false; carry_out_for(me) }
 	:: d_step { kind[me] == STOP && !under_way[me] && (told[me] || deadline[me] == 1) -> under_way[me] = true }
 	:: d_step { losses > 0 && under_way[me] && !late_copy[me] -> losses--; late_copy[me] = true }
-	:: d_step { late_copy[me] -> kept_reply = kind[me]; carry_out_for(me); kind[me] = kept_reply; late_copy[me] = false }
+	:: d_step { late_copy[me] ->
+		kept_reply = kind[me]; carry_out_for(me); kind[me] = kept_reply; late_copy[me] = false
+	}
 	:: d_step { late_copy[me] -> late_copy[me] = false }
-	:: d_step { all_over || kind[me] == DONE && !late_copy[me] -> kind[me] = DONE; named[me] = 0; deadline[me] = 0; told[me] = false; is_lost[me] = false; under_way[me] = false; late_copy[me] = false } -> break
+	:: d_step { kind[me] == 0 && all_over || kind[me] == DONE && !late_copy[me] ->
+		kind[me] = DONE; named[me] = 0; deadline[me] = 0;
+		told[me] = false; is_lost[me] = false; under_way[me] = false
+	} -> break
 	od
 }
 
@@ -988,32 +929,20 @@ inline make_request(me, what_request)
 	printf("%d sends %e\n", me, what_request);
 	request[me] = what_request;
 	sent[me] = true;
-	age[me] = 0;
-	message[me] = 0; /* it would come while we ask */
-	given[me] = 0;
-	forged[me] = false;
-	watch[me] = 0
+	age[me] = 0; watch[me] = 0;
+	message[me] = 0; given[me] = 0; forged[me] = false /* it would come while we ask */
 }
 
 inline close_connection(me)
 {
-	subscribed[me] = false;
-	sent[me] = false;
-	reply[me] = 0;
-	reply_ticket[me] = 0;
-	reply_watch[me] = 0;
-	reply_marker[me] = 0;
-	message[me] = 0;
-	given[me] = 0;
-	forged[me] = false;
-	listens[me] = 0
+	subscribed[me] = false; sent[me] = false; listens[me] = 0;
+	reply[me] = 0; reply_ticket[me] = 0; reply_watch[me] = 0; reply_marker[me] = 0;
+	message[me] = 0; given[me] = 0; forged[me] = false
 }
 
 inline forget_former(me)
 {
-	orphan[me] = 0;
-	orphan_ticket[me] = 0;
-	lingers[me] = false
+	orphan[me] = 0; orphan_ticket[me] = 0; lingers[me] = false
 }
 
 /* The present connection becomes a former one. */
@@ -1035,31 +964,16 @@ inline end_client(me, how)
 	:: else -> drop_connection(me)
 	fi;
 	phase[me] = how;
-	request[me] = 0;
-	age[me] = 0;
-	left[me] = 0;
-	watch[me] = 0;
-	my_ticket[me] = 0;
-	hung[me] = false;
-	missed[me] = false;
-	away[me] = false;
-	expected[me] = false;
-	stopping[me] = false;
-	broken[me] = 0;
-	repeated[me] = false;
-	deaf[me] = 0;
+	request[me] = 0; age[me] = 0; left[me] = 0; watch[me] = 0; my_ticket[me] = 0;
+	hung[me] = false; missed[me] = false; away[me] = false; expected[me] = false;
+	stopping[me] = false; broken[me] = 0; repeated[me] = false; deaf[me] = 0;
 	leave_line(me)
 }
 
 inline start(me)
 {
 	phase[me] = HOLDING;
-	message[me] = 0;
-	given[me] = 0;
-	watch[me] = 0;
-	listens[me] = 0;
-	missed[me] = false;
-	my_ticket[me] = 0;
+	message[me] = 0; given[me] = 0; watch[me] = 0; listens[me] = 0; missed[me] = false; my_ticket[me] = 0;
 	leave_line(me);
 	check_inside(me)
 }
@@ -1091,7 +1005,6 @@ inline take_reply(me)
 		:: kept_reply == GRANTED && left[me] > 0 -> start(me)
 		:: kept_reply == RENEWED && left[me] > 0 ->
 			stopping[me] = askers[me] != 0 && !NOT_TOLD;
-			deaf[me] = 0;
 			check_inside(me)
 		fi
 	:: kept_reply == QUEUED ->
@@ -1127,22 +1040,16 @@ inline carry_out(me)
 inline carry_out_orphan(me)
 {
 	printf("a late copy of %d\n", me);
-	late_reply = reply[me];
-	late_ticket = reply_ticket[me];
-	late_watch = reply_watch[me];
-	late_marker = reply_marker[me];
+	late_reply = reply[me]; late_ticket = reply_ticket[me]; late_watch = reply_watch[me]; late_marker = reply_marker[me];
+	lingers[me] = lingers[me] || orphan[me] == ASK;
 	script(me, orphan[me], orphan_ticket[me], true)
 }
 
 inline end_orphan(me)
 {
 	end_script(me, orphan[me]);
-	orphan[me] = 0;
-	orphan_ticket[me] = 0;
-	reply[me] = late_reply;
-	reply_ticket[me] = late_ticket;
-	reply_watch[me] = late_watch;
-	reply_marker[me] = late_marker
+	orphan[me] = 0; orphan_ticket[me] = 0;
+	reply[me] = late_reply; reply_ticket[me] = late_ticket; reply_watch[me] = late_watch; reply_marker[me] = late_marker
 }
 
 /* Sends the request that was under way again; without one, sends a new one. */
@@ -1162,7 +1069,8 @@ inline come_back(me)
 #define must_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && !stopping[i] && \
 	(message[i] == TURN || left[i] <= 1))
 #define may_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && left[i] < LEASE)
-#define is_busy(i)   (runs(i) && (request[i] != 0 || message[i] == GIVEN || must_ask(i) || must_renew(i) || away[i] || stopping[i]))
+#define is_busy(i)   (runs(i) && (request[i] != 0 || message[i] == GIVEN || must_ask(i) || must_renew(i) || away[i] || \
+	stopping[i] || FAIR && phase[i] == HOLDING))
 #define is_doubtful(i) (forged[i] && !BELIEVE_ANYBODY)
 /* Without time, and with nothing under way, signs of life would hide that a script forgets to wake a waiter. */
 #define gives_sign(i) (TICKS == 2 && phase[i] == WAITING)
@@ -1171,16 +1079,13 @@ proctype fairlock(byte me)
 {
 	do
 	:: d_step { may_come(me) -> phase[me] = WAITING; make_request(me, ASK) }
-#if WIRE
-	:: atomic { sent[me] && !away[me] -> d_step { carry_out(me) }; d_step { end_script(me, request[me]) } }
-	:: d_step { reply[me] != 0 && !hung[me] -> take_reply(me) }
+	:: atomic { WIRE && sent[me] && !away[me] -> d_step { carry_out(me) }; d_step { end_script(me, request[me]) } }
+	:: d_step { WIRE && reply[me] != 0 && !hung[me] -> take_reply(me) }
 	:: atomic { orphan[me] != 0 -> d_step { carry_out_orphan(me) }; d_step { end_orphan(me) } }
 	:: d_step { has_former(me) -> printf("the server sees the end of a connection of %d\n", me); forget_former(me) }
-#else
-	:: atomic { sent[me] && !away[me] && !hung[me] ->
+	:: atomic { !WIRE && sent[me] && !away[me] && !hung[me] ->
 		d_step { carry_out(me) }; d_step { end_script(me, request[me]) }; d_step { take_reply(me) }
 	}
-#endif
 	:: d_step { is_idle(me) && (must_ask(me) || gives_sign(me)) -> make_request(me, ASK) }
 	:: d_step { is_idle(me) && phase[me] == WAITING && message[me] == GIVEN && given[me] > 0 && !is_doubtful(me) ->
 		printf("%d was given the lock\n", me);
@@ -1196,11 +1101,12 @@ proctype fairlock(byte me)
 	}
 	:: d_step { away[me] && !hung[me] -> away[me] = false; come_back(me) }
 	/* what goes wrong */
-	:: d_step { leaves > 0 && phase[me] == WAITING && !hung[me] && !away[me] && (WIRE && !has_former(me) || request[me] == 0) ->
-		leaves--;
-		when(request[me] != 0, drop_connection(me));
-		phase[me] = LEAVING;
-		make_request(me, LEAVE)
+	:: d_step { leaves > 0 && phase[me] == WAITING && !hung[me] && !away[me] &&
+		(WIRE && !has_former(me) || request[me] == 0) ->
+			leaves--;
+			when(request[me] != 0, drop_connection(me));
+			phase[me] = LEAVING;
+			make_request(me, LEAVE)
 	}
 	:: d_step { WIRE && losses > 0 && !away[me] && is_alive(me) && phase[me] != OUT && !hung[me] && !has_former(me) ->
 		losses--;
@@ -1223,16 +1129,12 @@ proctype fairlock(byte me)
 	:: d_step { forgeries > 0 && phase[me] == WAITING && request[me] == 0 && subscribed[me] && message[me] == 0 ->
 		printf("a forged message to %d\n", me);
 		forgeries--;
-		message[me] = GIVEN;
-		given[me] = 1;
-		forged[me] = true
+		message[me] = GIVEN; given[me] = 1; forged[me] = true
 	}
 	:: d_step { mutes > 0 && message[me] != 0 ->
 		printf("a message to %d is lost\n", me);
 		mutes--;
-		message[me] = 0;
-		given[me] = 0;
-		forged[me] = false;
+		message[me] = 0; given[me] = 0; forged[me] = false;
 		missed[me] = phase[me] == WAITING
 	}
 	:: d_step { is_over(me) && !has_former(me) -> subscribed[me] = false } -> break
@@ -1266,15 +1168,8 @@ inline r_ask(me)
 		entry = me;
 		remove_entry();
 		/* the patience that it had */
-		for (n : 1 .. ENTRIES - 1) {
-			score[n] = (score[n] > PASSED -> score[n] - 1 : score[n])
-		}
-		field = me;
-		ttl = LEASE;
-		left[me] = LEASE;
-		held[me] = ALONE;
-		subscribed[me] = false;
-		phase[me] = HOLDING;
+		for (n : 1 .. ENTRIES - 1) { score[n] = (score[n] > PASSED -> score[n] - 1 : score[n]) }
+		field = me; ttl = LEASE; left[me] = LEASE; held[me] = ALONE; subscribed[me] = false; phase[me] = HOLDING;
 		leave_line(me);
 		check_holders(me);
 		check_inside(me)
@@ -1294,21 +1189,14 @@ inline r_ask(me)
 /* Tells the first entry of the list; where that is a marker, those who listen. */
 inline r_tell_head()
 {
-	for (k : 1 .. OURS) {
-		when(listens[k] == list[0] && list[0] != 0, publish(k, TURN))
-	}
+	for (k : 1 .. OURS) { when(listens[k] == list[0] && list[0] != 0, publish(k, TURN)) }
 	when(is_theirs(list[0]), publish(list[0], TURN))
 }
 
 inline r_end(me, how)
 {
 	phase[me] = how;
-	sent[me] = false;
-	message[me] = 0;
-	watch[me] = 0;
-	left[me] = 0;
-	subscribed[me] = false;
-	broken[me] = 0;
+	sent[me] = false; message[me] = 0; watch[me] = 0; left[me] = 0; subscribed[me] = false; broken[me] = 0;
 	leave_line(me)
 }
 
@@ -1329,7 +1217,8 @@ proctype redisson(byte me)
 		when(field == me, field = 0; ttl = 0; r_tell_head());
 		r_end(me, GONE)
 	}
-	:: d_step { leaves > 0 && phase[me] == WAITING && !sent[me] && (TICKS || field != 0) -> /* the next finds out with time */
+	/* the next finds out with time */
+	:: d_step { leaves > 0 && phase[me] == WAITING && !sent[me] && (TICKS || field != 0) ->
 		printf("%d gives up\n", me);
 		leaves--;
 		is_known = false;
@@ -1350,28 +1239,11 @@ proctype redisson(byte me)
 
 inline lose_hash()
 {
-	described = 0;
-	turn = 0;
-	over = false;
-	last_ticket = 0;
-	last_token = 0;
-	lost = 0;
-	lost_left = 0;
-	met = 0;
-	up = false;
-	up_ticket = 0;
-	up_token = 0;
-	back = false;
-	has_slot[1] = 0;
-	has_slot[2] = 0;
+	described = 0; turn = 0; over = false; last_ticket = 0; last_token = 0; lost = 0; lost_left = 0;
+	met = 0; up = false; up_ticket = 0; up_token = 0; back = false; has_slot[1] = 0; has_slot[2] = 0;
 	for (n : 1 .. OURS) {
-		record[n] = false;
-		current[n] = false;
-		silent[n] = false;
-		mode[n] = 0;
-		token_of[n] = 0;
-		untaken[n] = 0;
-		askers[n] = 0;
+		record[n] = false; current[n] = false; silent[n] = false;
+		mode[n] = 0; token_of[n] = 0; untaken[n] = 0; askers[n] = 0;
 		broken[n] = 2 * (broken[n] != 0)
 	}
 }
@@ -1379,22 +1251,15 @@ inline lose_hash()
 inline lose_data()
 {
 	lose_hash();
-	field = 0;
-	ttl = 0;
-	slots = 0;
-	length = 0;
-	expires = false;
-	for (n : 0 .. ENTRIES - 1) {
-		score[n] = 0
-	}
-	for (n : 0 .. LISTED - 1) {
-		list[n] = 0
-	}
+	field = 0; ttl = 0; slots = 0; length = 0; expires = false;
+	for (n : 0 .. ENTRIES - 1) { score[n] = 0 }
+	for (n : 0 .. LISTED - 1) { list[n] = 0 }
 	for (k : 1 .. OURS) {
-		ends[k] = 0;
-		place[k] = 0;
-		done[k] = false;
+		ends[k] = 0; place[k] = 0; done[k] = false;
 		when(phase[k] == WAITING && my_ticket[k] == 0, leave_line(k))
+	}
+	for (k : OURS + 1 .. IDS + 1) {
+		when(k <= IDS, leave_line(k); left[k] = 0) /* Redisson's come anew, and no lock is taken up */
 	}
 }
 
@@ -1425,20 +1290,22 @@ inline restart()
 
 inline delete_list()
 {
-	for (n : 0 .. LISTED - 1) {
-		list[n] = 0
-	}
+	for (n : 0 .. LISTED - 1) { list[n] = 0 }
 	length = 0;
 	printf("the list is deleted\n")
 }
 
 /* ---- Time ---- */
 
+#define is_theirs_alive(e) (is_theirs(e) && is_alive(e)) /* its watchdog renews */
 #define counts_down(i) (watch[i] > 1 || left[i] > 0 || given[i] > 0)
-#define r_is_busy(i)   (is_alive(i) && phase[i] != OUT && (sent[i] || message[i] != 0 || watch[i] == 1))
+#define r_is_busy(i)   (is_alive(i) && phase[i] != OUT && (sent[i] || message[i] != 0 || watch[i] == 1 || \
+	FAIR && phase[i] == HOLDING))
+#define asker_waits(a) (kind[a] == STOP && deadline[a] > 1)
 #define asker_is_busy(a) (under_way[a] || kind[a] == STOP && (told[a] || deadline[a] == 1))
 #define is_late_back(i) (expected[i] && runs(i))
-#define is_first_of_line(i) ((phase[i] == WAITING || phase[i] == LEAVING) && !(missed[i] && hung[i]) && !away[i] && !is_holder(i))
+#define is_first_of_line(i) ((phase[i] == WAITING || phase[i] == LEAVING) && !(missed[i] && hung[i]) && !away[i] && \
+	!is_holder(i))
 #define may_ask(i) (phase[i] == WAITING && !hung[i])
 
 /* Whether there is room for the first of the waiters, by the leases that go on. */
@@ -1461,37 +1328,29 @@ inline look_at_room()
 			:: else -> room = false
 			fi
 		});
-	idle = (room && any(may_ask) -> idle + 1 : 0); /* Redisson's alone wait for our dead */
+	idle = (room && (any(may_ask) || list[0] == first) -> idle + 1 : 0); /* Redisson's alone wait for our dead */
 	in_time = in_time && idle <= IDLE;
 	assert(in_time);
 	/* a sign of life */
-	for (k : 1 .. OURS) {
-		watch[k] = (idle == 2 && phase[k] == WAITING && !hung[k] -> 2 : watch[k])
-	}
+	for (k : 1 .. OURS) { watch[k] = (idle == 2 && phase[k] == WAITING && !hung[k] -> 2 : watch[k]) }
 }
 
-inline miss(k_)
-{
-	when(phase[k_] == WAITING || phase[k_] == LEAVING, missed[k_] = true)
-}
+#define misses(i) (missed[i] || phase[i] == WAITING || phase[i] == LEAVING)
 
 inline pass_time()
 {
-	if
-	:: TICKS == 1 ->
+	when(TICKS == 1,
 		look_at_room();
 		over = over || turn != 0;
-		absent = (absent == 1 && !present(head) -> 2 : absent)
-	:: else
-	fi;
-	when(ttl > 0 && !(is_theirs(field) && is_alive(field)), ttl--);
-	when(ttl == 0 && field != 0 && !has_many, miss(field); field = 0);
+		absent = (absent == 1 && !present(head) -> 2 : absent));
+	when(ttl > 0 && !is_theirs_alive(field), ttl--);
+	when(ttl == 0 && field != 0 && !has_many, missed[field] = misses(field); field = 0);
 	for (k : 1 .. OURS) {
 		if
-		:: ends[k] == 2 -> ends[k] = 1; miss(k)
+		:: ends[k] == 2 -> ends[k] = 1; missed[k] = misses(k)
 		:: else -> ends[k] = (ends[k] > 2 -> ends[k] - 1 : ends[k])
 		fi;
-		age[k] = (request[k] != 0 && (request[k] == ASK || request[k] == RENEW) && age[k] < LEASE -> age[k] + 1 : age[k]);
+		age[k] = ((request[k] == ASK || request[k] == RENEW) && age[k] < LEASE -> age[k] + 1 : age[k]);
 		given[k] = (given[k] > 0 && !COUNT_FROM_HEARING -> given[k] - 1 : given[k]);
 		left[k] = (left[k] > 0 -> left[k] - 1 : 0);
 		deaf[k] = (askers[k] != 0 && phase[k] == HOLDING && runs(k) && !stopping[k] -> deaf[k] + 1 : 0);
@@ -1505,12 +1364,8 @@ inline pass_time()
 		for (k : 1 .. OURS) {
 			ends[k] = 0 /* the set has the same time to live as key 1 */
 		});
-	for (k : 1 .. IDS) {
-		watch[k] = (watch[k] > 1 && watch[k] != AT_BACK -> watch[k] - 1 : watch[k])
-	}
-	for (k : 1 .. 2) {
-		deadline[k] = (deadline[k] > 1 -> deadline[k] - 1 : deadline[k])
-	}
+	for (k : 1 .. IDS) { watch[k] = (watch[k] > 1 && watch[k] != AT_BACK -> watch[k] - 1 : watch[k]) }
+	for (k : 1 .. 2) { deadline[k] = (deadline[k] > 1 -> deadline[k] - 1 : deadline[k]) }
 	lost_left = (lost_left > 0 && !back -> lost_left - 1 : 0);
 	printf("tick: ttl %d, held by %d\n", ttl, field)
 }
@@ -1523,19 +1378,13 @@ proctype clock()
 {
 end:
 	do
-#if TICKS == 1
-	:: d_step { !any(is_busy) && !any_theirs(r_is_busy) && !any_asker(asker_is_busy) && !back &&
-		(ttl > 0 && !is_theirs(field) || turn != 0 && !over || any_of_all(counts_down) || absent == 1 || lost_left > 0 ||
-		 field == 0 && any(is_waiting) || ttl > 0 && is_theirs(field) && !is_alive(field)) ->
-			pass_time()
+	:: d_step { TICKS == 1 && !any(is_busy) && !any_theirs(r_is_busy) && !any_asker(asker_is_busy) && !back &&
+		(ttl > 0 && !is_theirs_alive(field) || turn != 0 && !over || any_of_all(counts_down) || any_asker(asker_waits) ||
+		 absent == 1 || lost_left > 0 || field == 0 && any(is_waiting)) -> pass_time()
 	}
-#elif TICKS == 2
-	:: d_step { (ttl > 0 && !(is_theirs(field) && is_alive(field)) || any(counts_down)) && !any(is_held_up) ->
-		pass_time()
-	}
-	:: d_step { turn != 0 && !over && !is_prompt(turn) -> over = true }
-	:: d_step { absent == 1 && !is_alive(head) -> absent = 2 }
-#endif
+	:: d_step { TICKS == 2 && (ttl > 0 && !is_theirs_alive(field) || any(counts_down)) && !any(is_held_up) -> pass_time() }
+	:: d_step { TICKS == 2 && turn != 0 && !over && !is_prompt(turn) -> over = true }
+	:: d_step { TICKS == 2 && absent == 1 && !is_alive(head) -> absent = 2 }
 	:: d_step { stales > 0 && length > 0 && (is_marker(list[0]) || is_marker(list[1])) ->
 		stales--;
 		k = (is_marker(list[0]) -> list[0] : list[1]);
@@ -1556,6 +1405,7 @@ end:
 		}
 		printf("the pause is over\n")
 	}
+	:: d_step { blinds > 0 && !blind -> blinds--; blind = true }
 	:: d_step { steps > 0 -> steps--; ticket_clock = 0; token_clock = 0; printf("the clock is set back\n") }
 	:: d_step { stalls > 0 && any(is_waiting) ->
 		stalls--;
@@ -1586,6 +1436,7 @@ inline check_what_is_left()
 	/* Redisson's scripts may be the last, and set no time to live when a waiter of theirs has gone. */
 	nothing_left = length == 0 || expires || REDISSON && !GAP_EXPIRY;
 	back = false;
+	blind = false;
 	for (k : 1 .. IDS) {
 		nothing_left = nothing_left && !(phase[k] == GONE && (place[k] != 0 || score[k] != 0)) && !subscribed[k]
 	}
@@ -1600,7 +1451,8 @@ inline check_what_is_left()
 	settle(0);
 	nothing_left = first == 0 && field == 0 && described == 0 && length == 0;
 	for (k : 1 .. OURS) {
-		nothing_left = nothing_left && ends[k] == 0 && mode[k] == 0 && place[k] == 0 && has_slot[1] != k && has_slot[2] != k
+		nothing_left = nothing_left && ends[k] == 0 && mode[k] == 0 && place[k] == 0 &&
+			has_slot[1] != k && has_slot[2] != k
 	}
 	assert(nothing_left)
 }
