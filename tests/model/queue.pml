@@ -601,7 +601,7 @@ inline check_lists()
 inline mend()
 {
 	for (r1 : 1 .. ENTRIES - 1) {
-		is_known = score[r1] == 0 || !CUTS;
+		is_known = score[r1] == 0 || !CUTS || NO_MEND;
 		for (r2 : 0 .. LISTED - 1) { is_known = is_known || list[r2] == r1 }
 		if
 		:: !is_known && is_marker(r1) -> score[r1] = 0
@@ -642,7 +642,8 @@ inline settle(me)
 		for (at : 1 .. 2) {
 			next_of_ours(after);
 			if
-			:: second == me && second != 0 -> reply_marker[me] = moved
+			:: at == 2 && ONE_LISTENER
+			:: second == me && second != 0 && !(at == 2 && ONE_LISTENER) -> reply_marker[me] = moved
 			:: second != me && second != 0 && (listeners < 2 && listeners < holders || tells) -> publish(second, TURN)
 			:: else
 			fi;
@@ -675,7 +676,7 @@ inline join(me)
 	ticket_clock = (ticket_clock > last_ticket || CLOCK_TICKET -> ticket_clock : last_ticket) + 1;
 	last_ticket = ticket_clock;
 	place[me] = last_ticket;
-	when(length == 0 || !is_marker(list[length - 1]), entry = marker(place[me]); put_last());
+	when((length == 0 || !is_marker(list[length - 1])) && !NO_MARKER, entry = marker(place[me]); put_last());
 	when(my_ticket[me] == 0 && reply_ticket[me] == 0, leave_line(me)) /* it has not heard of an earlier place */
 }
 
@@ -798,7 +799,7 @@ inline leave(me, what_request)
 {
 	done[me] = done[me] || repeated[me];
 	reply[me] = DONE;
-	take_out(me);
+	when(what_request == LEAVE || !KEEP_PLACE, take_out(me));
 	passes = is_holder(me) || what_request == LEAVE && !LEAVE_SILENTLY;
 	tells = what_request == LEAVE && !COUNT_LEAVER;
 	when(is_holder(me), end_this(me))
@@ -869,8 +870,8 @@ inline ask_to_stop(a)
 		publish(r3, TURN);
 		deadline[a] = 1 + (has_many -> ends[r3] - 1 : ttl);
 		is_lost[a] = false
-	:: r3 == 0 && can_be_lost(named[a]) && !(is_lost[a] && deadline[a] == 1) && !BELIEVE_GONE ->
-		deadline[a] = (is_lost[a] -> deadline[a] : 1 + LEASE);
+	:: r3 == 0 && can_be_lost(named[a]) && !((is_lost[a] || BELIEVE_DEADLINE) && deadline[a] == 1) && !BELIEVE_GONE ->
+		deadline[a] = (is_lost[a] || BELIEVE_DEADLINE -> deadline[a] : 1 + LEASE);
 		is_lost[a] = true
 	:: else ->
 		for (n : 1 .. OURS) { ended = ended && !(is_inside(n) && my_token[n] == named[a] && !excused) }
