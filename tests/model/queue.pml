@@ -1231,7 +1231,7 @@ proctype redisson(byte me)
 		remove_entry();
 		r_end(me, GONE)
 	}
-	:: d_step { crashes > 0 && is_alive(me) -> crashes--; printf("%d dies\n", me); r_end(me, DEAD) }
+	:: d_step { crashes > 0 && is_alive(me) && TICKS -> crashes--; printf("%d dies\n", me); r_end(me, DEAD) }
 	:: is_over(me) -> break
 	od
 }
