@@ -234,7 +234,7 @@ local function notice_ends(owner)
 	if lock.mode == 'x' and find_hold(lock.field).since then
 		cut_lease(find_hold(lock.field), call('PTTL', LOCK))
 	elseif MODES[lock.field] then -- leases of less than 30 s are over soon
-		local found = call('ZRANGE', HOLDERS, int(now + 30000), '+inf', 'BYSCORE', 'LIMIT', 0, ENDS_MOST,
+		local found = call('ZRANGE', HOLDERS, '+inf', int(now + 30000), 'BYSCORE', 'REV', 'LIMIT', 0, ENDS_MOST,
 			'WITHSCORES')
 		for i = 1, #found, 2 do
 			local hold = find_hold(found[i])
