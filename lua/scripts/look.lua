@@ -18,8 +18,8 @@
 --          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
 --                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or '', 1 when by hand
 --                   else 0}...}
---          slots    how many slots the lock has: the largest number that a present waiter wants or that
---                   holders have, since nobody else knows
+--          slots    how many slots the lock has: the count of its holders, else the largest number that a
+--                   present waiter wants or that holders have
 --
 -- queue returns a list of
 --         {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0, want: x, s, #N or =A,B}
@@ -155,8 +155,9 @@ local function status()
 	local runs, _, _, _, _, holders = lock.runs, about()
 	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp,
 		lock.spelled or LOCK, longest, events[1], events[2] + expired, events[3], events[4], first[8],
-		maybe(runs.last) or '', lock.mode or '', rows, holders, math.max(slots, slots_held(rows)),
-		maybe(runs.ok_ended) or '', first[10], runs.once == 'ok' and 1 or 0, too_long}
+		maybe(runs.last) or '', lock.mode or '', rows, holders,
+		lock.slots or math.max(slots, slots_held(rows)), maybe(runs.ok_ended) or '', first[10],
+		runs.once == 'ok' and 1 or 0, too_long}
 end
 
 -- ---- view ----
