@@ -199,3 +199,13 @@ minute=60000
 	release anna
 	told r1 0
 }
+
+@test "a Redisson waiter at the head is told when a lease is cut down to what its record allows" {
+	acquire anna lease=5000
+	cli PEXPIRE job 86400000 >/dev/null
+	redisson_waits r1
+	present r1
+	acquire ben mode=try
+	told r1 0
+	assert_equal "$(cli PTTL job)" 5000
+}

@@ -171,3 +171,21 @@ for _, words in json.load(sys.stdin):
 	rest=$(printf '%s|' "${reply[@]:2}")
 	[[ $rest = "||||$anna$ben" || $rest = "||||$ben$anna" ]] || fail "$rest"
 }
+
+@test "status tells of a lease that is longer than its record allows" {
+	acquire anna lease=30000
+	script status
+	assert_equal "${reply[-1]}" 0
+	cli PEXPIRE job 86400000 >/dev/null
+	script status
+	assert_equal "${reply[-1]}" 1
+}
+
+@test "status tells the count of slots that the holders have, whatever a waiter wants" {
+	acquire anna want='#2'
+	present ben
+	acquire ben want='#3'
+	answered queued
+	script status
+	assert_equal "${reply[-5]}" 2
+}

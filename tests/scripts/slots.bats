@@ -248,3 +248,15 @@ load ../lib/handover
 	answered granted dora
 	assert_equal "$(holders)" 'anna cleo dora emil'
 }
+
+@test "of many long leases, one that is longer than its record allows is cut down" {
+	local name
+
+	for name in {a..y}; do
+		acquire "$name" want=s lease=300000
+	done
+	cli ZADD "$(key_holders)" $(($(now_ms) + 86400000)) g >/dev/null
+	cli PEXPIRE job 86400000 >/dev/null
+	acquire z want=s
+	between 299000 "$(cli PTTL job)" 300000
+}
