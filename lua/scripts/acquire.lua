@@ -246,6 +246,10 @@ local function queue_up(is_newcomer)
 		save_runs() -- a COMMAND that ends with 0 looks for those who ask
 	end
 	become_newest(ticket)
+	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
+		lock.turn, turn = '', nil
+		call('HDEL', STATE, 'turn')
+	end
 	local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
 		id ~= request and id or '-', by}
 	lock.ticket = math.max(lock.ticket, ticket)
