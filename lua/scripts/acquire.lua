@@ -202,6 +202,7 @@ local function supersede()
 	if not its_ticket or old == request then
 		return false
 	end
+	check_run(true)
 	local its_by, its_time = waiter_of(old) and waiter_of(old).by, waited_by(old, its_ticket)
 	call('ZADD', OURS, int(its_ticket), request) -- before the other goes, with whom the batch may
 	become_newest(its_ticket)
