@@ -105,6 +105,8 @@ local function answer_again()
 	local newer = match(word, '^superseded (.*)$')
 	if newer then
 		return {'superseded', newer, about()}
+	elseif word == 'ran ok' then
+		return {'ran ok', math.max(0, now - (lock.runs.ok_ended or now))}
 	end
 	return {'removed', about()}
 end
@@ -333,6 +335,9 @@ if is_done(period, since) then
 		save_runs()
 	end
 	if is_waiting then
+		if not brought then -- a copy could not tell that it waited
+			set_last_word(request, 'ran ok')
+		end
 		local was_first = find_oldest() == request
 		record('left', stamp, request, nil, by, int(waited_by(request, is_waiting)))
 		end_wait(request, is_waiting)
