@@ -168,7 +168,10 @@ acquire() {
 		return
 	case ${reply[0]} in
 	granted) token[$id]=${reply[2]} ;;
-	queued) ticket[$id]=${reply[1]} ;;
+	queued)
+		ticket[$id]=${reply[1]}
+		listen_too "$request" "${reply[6]-}"
+		;;
 	esac
 }
 

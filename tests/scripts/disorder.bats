@@ -103,11 +103,11 @@ every_script_works() {
 	cli HSET job anna many >/dev/null
 	release anna
 	answered released 0
-	cli HSET job anna many >/dev/null
-	acquire anna
-	answered granted anna
-	release anna
-	release anna
+	cli HSET job ben many >/dev/null
+	acquire ben
+	answered granted ben
+	release ben
+	release ben
 }
 
 @test "whatever a caller calls itself comes back as it was, through each record" {

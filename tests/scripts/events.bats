@@ -47,7 +47,7 @@ value() {
 }
 
 @test "a hold that passed to another owner by a loss of data is logged as lost once" {
-	acquire anna
+	granted_to_anna
 	cli FLUSHALL
 	acquire ben
 	renew anna

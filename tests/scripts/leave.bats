@@ -69,15 +69,14 @@ load ../lib/scripts
 	assert_equal "$(digest)" "$before"
 }
 
-@test "a repeated removal spares the next waiter with the same id" {
+@test "a repeated removal spares the next Redisson waiter with the same id" {
 	acquire anna
-	queue_up ben
-	remove ben
-	acquire ben request=second
-	answered queued
-	remove ben
+	redisson_waits r1
+	remove r1
+	redisson_waits r1
+	remove r1
 	answered left
-	queue_is ben
+	queue_is r1
 }
 
 @test "a waiter that Redisson has dropped, and that is alive, can be removed" {

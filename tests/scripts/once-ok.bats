@@ -116,7 +116,7 @@ load ../lib/once_ok
 		acquire cleo want=x period=ok60000
 		answered queued
 		succeed anna hold_mode="$mode"
-		queue_is
+		is_told_to_ask cleo
 		ask cleo want=x period=ok60000
 		answered 'ran ok'
 		acquire dora "want=$want" period=ok60000
@@ -133,7 +133,7 @@ load ../lib/once_ok
 	acquire ben period=ok60000
 	succeed anna min=60000
 	answered kept
-	queue_is
+	is_told_to_ask ben
 	ask ben period=ok60000
 	answered 'ran ok'
 }
@@ -146,10 +146,11 @@ load ../lib/once_ok
 	acquire cleo
 	succeed anna
 	answered released 1
-	queue_is cleo
-	is_told_first cleo
+	is_told_to_ask ben
 	ask ben period=ok60000
 	answered 'ran ok'
+	queue_is cleo
+	is_told_first cleo
 	all_well
 }
 

@@ -78,7 +78,7 @@ queue_expires() {
 	ask ben
 	answered queued
 	queue_is anna ben
-	told anna 0
+	is_told anna 0
 	ask anna
 	answered granted
 	queue_is ben
@@ -102,7 +102,7 @@ queue_expires() {
 	acquire ben mode=try
 	answered busy ""
 	queue_is anna
-	[ "$(cli PTTL "$(key_queue)")" -gt 0 ]
+	[ "$(cli PTTL "$(key_ours)")" -gt 0 ]
 	redisson_drops anna
 	queue_up ben
 	queue_is anna ben

@@ -156,8 +156,8 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 	release anna
 	ask ben lease=6000
 	answered granted ben
-	told cleo 'second 5000,second 6001'
-	told dora ''
+	assert_equal "$(heard cleo | grep second | paste -sd ,)" 'second 5000,second 6001'
+	assert_equal "$(heard dora | grep second)" ''
 }
 
 # Queues in which only Redisson's wait

@@ -101,9 +101,9 @@ all_are_told() {
 	assert_equal "$(holders)" zed
 	release zed
 	[[ $(heard ben | tail -n 1) = 0 ]]
-	assert_equal "$(holders)" cleo
 	ask ben want='#1' period=60000
 	answered ran
+	assert_equal "$(holders)" cleo
 	acquire dora want='#2' period=60000
 	answered ran
 }
