@@ -10,6 +10,9 @@
  * deadline in this program is a value of this clock. */
 int64_t clock_ms(void);
 
+/* Milliseconds since the epoch, for people. */
+int64_t wall_ms(void);
+
 /* The earlier of two deadlines. */
 int64_t earliest(int64_t a, int64_t b);
 

@@ -12,7 +12,7 @@
 #include "base/shorten.h"
 #include "base/utf8.h"
 
-#define OBJECT_CHARACTERS 60 /* so much is left of an object in any case */
+#define OBJECT_CHARACTERS 40 /* so much is left of an object in any case */
 
 #define LINE_MAX_BYTES 1024
 

@@ -56,6 +56,9 @@ const struct option_row *option_named(const char *name)
 
 bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source)
 {
+	/* a lease in a file is for new holds: one that is renewed keeps its own */
+	if (commands == COMMAND_RENEW && source != SOURCE_FLAG && row->commands != COMMAND_ALL)
+		return false;
 	return (row->sources & source) && (row->commands & commands);
 }
 

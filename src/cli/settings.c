@@ -224,9 +224,9 @@ static void tell_missing(char words[PASSWORD_WORDS_BYTES], const struct options 
 
 	show_where(other, options, is_text ? "password" : "password-file");
 	if (*other || shared)
-		snprintf(words, PASSWORD_WORDS_BYTES, "%s: %s is not for %s",
-			 is_flag ? "--password-file" : "FAIRLOCK_PASSWORD",
-			 *other ? other : "REDISCLI_AUTH", show_where(url, options, "url"));
+		snprintf(words, PASSWORD_WORDS_BYTES, "a password: %s is not for %s; use %s",
+			 *other ? other : "REDISCLI_AUTH", show_where(url, options, "url"),
+			 is_flag ? "--password-file" : "FAIRLOCK_PASSWORD");
 	else
 		snprintf(words, PASSWORD_WORDS_BYTES, "a password: %s--password-file",
 			 is_flag ? "" : "FAIRLOCK_PASSWORD or ");

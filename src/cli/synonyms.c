@@ -32,7 +32,7 @@ const struct synonym command_synonyms[] = {
 	{"top", ALL, "status --watch"}, {"watch", ALL, "status --watch"}, {"waiters", ALL, "queue"},
 	{"history", ALL, "log"}, {"logs", ALL, "log"}, {"tail", ALL, "log --follow"},
 	{"check", ALL, "doctor"}, {"ping", ALL, "doctor"}, {"man", ALL, "help"},
-	{"server", ALL, "fairlock-server"},
+	{"server", ALL, " it is a service of systemd: see fairlock-server(8)"},
 };
 
 /* Of two rows with the same word, the first that is about the command counts. */
@@ -59,7 +59,7 @@ const struct synonym option_synonyms[] = {
 	{"--unlock", TAKE, " to give a lock back, use 'fairlock release NAME'"},
 	{"--dry-run", TAKE, " to look only, use 'fairlock status' or 'fairlock doctor'"},
 	{"--max-time", WRAP, "--max-hold"}, {"--every", WRAP, "--once-per"},
-	{"--skip", ACQUIRE, " only wrap has it; a script would go on without the lock: use -n"},
+	{"--skip", ACQUIRE, " only wrap has it: a script would run without the lock; use -n"},
 	{"-p", ACQUIRE, "--while-pid"}, {"--id", ACQUIRE | RENEW | RELEASE, "--owner"},
 	{"-f", RELEASE, "--force"}, {"--slots", RELEASE, "--slot"}, {"--clear", QUEUE, "--remove"},
 	{"--delete", QUEUE, "--remove"}, {"-i", STATUS | QUEUE, "--watch"},

@@ -7,7 +7,7 @@
 struct synonym {
 	char word[16];
 	unsigned commands; /* for options: the commands that this is about */
-	char meant[64];
+	const char *meant;
 };
 
 extern const struct synonym command_synonyms[], option_synonyms[];

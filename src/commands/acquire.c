@@ -5,7 +5,6 @@
 #include <stdio_ext.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -161,7 +160,7 @@ static void print_command(const struct hold *hold, const struct options *options
 /* A person at a terminal learns how to go on. A script has the owner id, and stays silent. */
 static void tell_person(const struct hold *hold, const struct options *options)
 {
-	const int64_t now_ms = (int64_t)time(NULL) * 1000;
+	const int64_t now_ms = wall_ms();
 	const int64_t left_ms = hold->lock->deadline_ms - clock_ms();
 	char until[TIMESTAMP_MAX_BYTES];
 

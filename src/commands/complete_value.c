@@ -35,7 +35,7 @@ void complete_name(struct settings *settings, const struct command *command,
 
 	if (settings_merge(settings, command, &err) < 0)
 		return;
-	lock_list_find_quickly(&names, &settings->server, PROMPT_MS);
+	lock_list_find_quickly(&names, &settings->server);
 	for (size_t i = 0; i < names.count; i++)
 		complete_offer(target, "", names.list[i].name, NULL);
 	lock_list_free(&names);

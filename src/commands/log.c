@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -318,14 +317,6 @@ static int print_all(struct reader *reader, const struct server *server, struct 
 	return result;
 }
 
-static int64_t wall_clock_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int run_log(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -336,7 +327,7 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 	int result;
 
 	*status = STATUS_OK;
-	if (options->since && since_parse(&reader.query, options->since, wall_clock_ms(), err) < 0)
+	if (options->since && since_parse(&reader.query, options->since, wall_ms(), err) < 0)
 		return -1;
 	if (invocation->argc == 0) {
 		result = print_all(&reader, invocation->server, err);

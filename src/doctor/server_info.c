@@ -263,10 +263,14 @@ static void ask_as_administrator(struct server_info *info)
 	struct client client;
 	struct error ignored;
 
-	if (length <= 0 || !server_info_text(info, "run_id", id) ||
-	    server_parse(&server, ADMIN_URL, &ignored) < 0)
+	if (length <= 0 || !server_info_text(info, "run_id", id))
 		return;
-	server.password = strndup(password, strcspn(password, "\n"));
+	if (server_parse(&server, ADMIN_URL, &ignored) == 0)
+		server.password = strndup(password, strcspn(password, "\n"));
+	if (!server.password) {
+		server_free(&server);
+		return;
+	}
 	client_init(&client, &server, info->client->timeout_ms);
 	if (say_hello(&seen, &client, &ignored) == 0 &&
 	    read_what_is_allowed(&seen, &ignored) == 0 && server_info_text(&seen, "run_id", same) &&

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "lock/want.h"
 
@@ -22,7 +22,7 @@ int64_t holder_held_ms(long long held)
 
 const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms)
 {
-	return held_ms < -1 ? timestamp_until(text, -held_ms, (int64_t)time(NULL) * 1000) : NULL;
+	return held_ms < -1 ? timestamp_until(text, -held_ms, wall_ms()) : NULL;
 }
 
 /* A process that has ended has no pid. */
@@ -57,12 +57,13 @@ static void show_kept(char text[OWNER_SHOWN_BYTES], size_t characters, const cha
 
 /* ---- Several holders ---- */
 
-/* "all 1 slots" would say little. */
+/* "all 1 slots" would say little; and named slots are none of those that are counted. */
 static int64_t wanted_slots(const struct holder *holder)
 {
 	const int64_t slots = want_slots(holder->want);
+	const bool is_other = holder->slots > 0 && *holder->want != '#';
 
-	return slots == 1 && holder->count > 1 ? 0 : slots;
+	return is_other || (slots == 1 && holder->count > 1) ? 0 : slots;
 }
 
 static bool has_slots(const struct holder *holder)
@@ -161,7 +162,7 @@ static void show_one(char text[OWNER_SHOWN_BYTES], size_t characters, const stru
 const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *holder)
 {
 	char until[TIMESTAMP_MAX_BYTES];
-	const int64_t now_ms = (int64_t)time(NULL) * 1000;
+	const int64_t now_ms = wall_ms();
 
 	*text = '\0';
 	if (holder->next_ms < 0 || holder->next_ms > TIMESTAMP_LAST_MS - now_ms)

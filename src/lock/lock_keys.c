@@ -35,7 +35,8 @@ static bool is_no_break(uint32_t code)
 
 static bool is_blank(uint32_t code)
 {
-	return code == ' ' || (code >= 0x2000 && code <= 0x200a) || code == 0x3000;
+	return code == ' ' || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+	       code == 0x205f || code == 0x3000;
 }
 
 /* A NAME that looks like an option, or like another NAME, is a mistake: that lock excludes nobody.

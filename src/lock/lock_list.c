@@ -27,9 +27,6 @@
 #define SCAN_STEPS_MAX (1 << 20)
 #define NAMES_MAX (1 << 20)
 
-/* So long it looks for the lock that a wrong name was meant to be. */
-#define GUESS_MS 1000
-
 /* The keys that a lock is known by. */
 struct kind {
 	const char *pattern;
@@ -270,16 +267,16 @@ bool lock_list_is_reachable(const struct server *server)
 	return fd >= 0;
 }
 
-void lock_list_find_quickly(struct lock_list *names, const struct server *server, int64_t time_ms)
+void lock_list_find_quickly(struct lock_list *names, const struct server *server)
 {
-	const int64_t until_ms = clock_ms() + time_ms;
+	const int64_t until_ms = clock_ms() + PROMPT_MS;
 	struct cluster_nodes nodes;
 	struct error ignored;
 
 	*names = (struct lock_list){0};
 	if (!lock_list_is_reachable(server))
 		return;
-	if (cluster_nodes_open(&nodes, server, NULL, time_ms, until_ms, &ignored) == 0)
+	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, until_ms, &ignored) == 0)
 		lock_list_find(names, &nodes, until_ms, &ignored);
 	cluster_nodes_close(&nodes);
 }
@@ -289,7 +286,7 @@ static void tell_unknown(const struct server *server, const struct lock_keys *ke
 	struct lock_list names;
 	struct nearest nearest;
 
-	lock_list_find_quickly(&names, server, GUESS_MS);
+	lock_list_find_quickly(&names, server);
 	nearest_begin(&nearest, keys->name);
 	for (size_t i = 0; i < names.count; i++)
 		nearest_try(&nearest, names.list[i].name);

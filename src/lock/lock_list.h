@@ -45,9 +45,9 @@ int lock_list_add_logged(struct lock_list *names, const char *key, struct client
 /* Whether the server runs, as far as one can tell without starting it. */
 bool lock_list_is_reachable(const struct server *server);
 
-/* Finds the names that can be found within so many ms, for somebody who waits for them. Starts no
- * private server. Call lock_list_free. */
-void lock_list_find_quickly(struct lock_list *names, const struct server *server, int64_t time_ms);
+/* Finds the names that can be found within PROMPT_MS. Starts no private server. Call
+ * lock_list_free. */
+void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 
 /* Sets *is_known to whether the server has a key of this lock. If it has none, says so on standard
  * error, and which lock has a name that is spelled nearly so. */

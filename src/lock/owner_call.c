@@ -8,9 +8,13 @@
 #include "base/clock.h"
 #include "base/shell_quote.h"
 #include "cli/options.h"
+#include "lock/lock_list.h"
 #include "lock/wire.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
+
+/* Where the reply has the rows of the holders: see look.lua. */
+#define ROWS_AT 18
 
 /* A longer name does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 46
@@ -36,7 +40,7 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 	wire_look(&call->lock.keys, &request, "status");
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
-	rows = reply_at(call->client.reply, 18); /* see look.lua */
+	rows = reply_at(call->client.reply, ROWS_AT);
 	for (size_t i = 0; i < reply_count(rows); i++) {
 		const struct redisReply *row = reply_at(rows, i);
 
@@ -58,6 +62,9 @@ static int say_who_you_are(const struct owner_call *call, const char *verb, stru
 	const char *name = call->lock.keys.name;
 	char quoted[QUOTED_MAX_BYTES];
 
+	if (reply_count(call->client.reply) > ROWS_AT && !*reply_text(call->client.reply, 0))
+		return fail(err, STATUS_USAGE, "cannot %s lock %s: it is free", verb,
+			    call->lock.keys.shown);
 	if (!**call->by_hand)
 		return fail(err, STATUS_USAGE,
 			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
@@ -68,12 +75,15 @@ static int say_who_you_are(const struct owner_call *call, const char *verb, stru
 		    verb, verb, *call->by_hand, *name == '-' ? "-- " : "", quoted);
 }
 
-/* A script must not give back the hold of another job. */
+/* A script must not give back the hold of another job: a shell with job control gives each command
+ * of a person a process group of its own, and a script's commands are in that of the script. */
 static int take_by_hand(struct owner_call *call, const char *verb, struct error *err)
 {
-	const bool is_person = isatty(STDIN_FILENO);
+	const bool is_person = isatty(STDIN_FILENO) && getpgrp() == getpid();
 
-	if (find_by_hand(call, err) < 0 && (is_person || err->status != STATUS_UNAVAILABLE))
+	call->client.keen = is_person;
+	if ((is_person || lock_list_is_reachable(call->invocation->server)) &&
+	    find_by_hand(call, err) < 0 && is_person)
 		return -1;
 	if (!is_person || !**call->by_hand)
 		return say_who_you_are(call, verb, err);
@@ -109,7 +119,7 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
 	call->steps = (struct connection_trace){.messenger = invocation->messenger};
 	call->client.steps = &call->steps;
-	call->client.keen = true;
+	call->client.keen = true; /* a server that restarts may answer soon */
 	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0)
 		return 0;
 	if (take_by_hand(call, verb, err) == 0)

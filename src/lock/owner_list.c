@@ -81,7 +81,7 @@ void owner_list_find_quickly(struct owner_list *owners, const struct server *ser
 	if (!lock_list_is_reachable(server))
 		return;
 	if (!name)
-		lock_list_find_quickly(&names, server, PROMPT_MS);
+		lock_list_find_quickly(&names, server);
 	client_init(&client, server, PROMPT_MS);
 	if (name)
 		ask(owners, &client, name, waiters, until_ms);

@@ -55,6 +55,6 @@ int wait_above_answer(struct waiting *w, struct error *err)
 	}
 	return fail(
 		err, STATUS_USAGE,
-		"cannot get lock %s: the wait would never end: wrap %s above us has it; pass FAIRLOCK_OWNER on (sudo -E)",
+		"cannot get lock %s: the wait would never end: the wrap above (pid %s) has it; pass FAIRLOCK_OWNER on (sudo -E)",
 		w->lock->keys.shown, strrchr(holder.owner, ':') + 1);
 }

@@ -87,14 +87,13 @@ static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
-	if (!w->told_queued)
+	if (!w->told_queued) {
 		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.shown);
-	if (!w->told_queued && !w->wait->options->quiet)
-		progress_start(&w->progress);
-	if (!w->told_queued)
+		if (!w->wait->options->quiet)
+			progress_start(&w->progress);
 		wait_report_begin(w);
-	if (!w->told_queued)
 		wait_above_begin(w);
+	}
 	w->told_queued = true;
 	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
 	w->sign_ms =

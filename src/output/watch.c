@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/param.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -125,7 +124,7 @@ static void put_title(const struct watching *w, FILE *frame)
 {
 	char now[TIMESTAMP_MAX_BYTES], right[TIMESTAMP_MAX_BYTES + 16], left[2048];
 
-	timestamp_local(now, (int64_t)time(NULL) * 1000, TIMESTAMP_SECOND);
+	timestamp_local(now, wall_ms(), TIMESTAMP_SECOND);
 	snprintf(right, sizeof(right), "  %s  q quits", now);
 	terminal_cut(&w->terminal, left, sizeof(left), w->watch->title,
 		     MAX(width(w) - (int)strlen(right), 0));

@@ -203,13 +203,12 @@ static enum client_event take(struct client *client, redisReply *reply)
 /* ---- Life ---- */
 
 /* Only the greeting tells whether the server is the cluster that a list is for, and whether it has
- * the database; so the first request waits for it. */
+ * the database; so requests wait for it. */
 static bool is_known(const struct client *client)
 {
-	const struct connection *connection = &client->connection;
+	const struct server *server = client->connection.server;
 
-	return connection->connections > 0 ||
-	       (!server_is_list(connection->server) && !connection->server->db);
+	return !server_is_list(server) && !server->db;
 }
 
 static void opened(struct client *client)
@@ -217,7 +216,7 @@ static void opened(struct client *client)
 	client_forget_connection(client); /* the one before may have ended in its handshake */
 	/* a process that goes on for a dead one does not know what the dead one was told */
 	client->returning = client->ever_answered || client->strays > 0;
-	if (is_known(client) || !client_has_request(client))
+	if (!client_has_request(client)) /* else they go with the request */
 		client_send_subscriptions(client);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/read_file.h"
 
-/* What ends a URL in a shell command. */
+/* A URL in a shell command ends before one of these. */
 #define BLANKS " \t\n'\""
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
@@ -42,7 +42,18 @@ const char *password_fault(const char *text)
 		return "ends with a line break";
 	if (length > 0 && text[length - 1] == '\r')
 		return "ends with a carriage return";
+	if (length > 0 && text[length - 1] == ' ')
+		return "ends with a blank";
 	return strstr(text, BYTE_ORDER_MARK) ? "has a byte order mark" : NULL;
+}
+
+/* Whether what ends here is http or https: the path behind such a host may have an @. */
+static bool is_web_at(const char *text, const char *end)
+{
+	const size_t length = (size_t)(end - text);
+
+	return (length >= 4 && strncmp(end - 4, "http", 4) == 0) ||
+	       (length >= 5 && strncmp(end - 5, "https", 5) == 0);
 }
 
 /* In a word that begins with the URL, or with --url=, the password may have blanks. */
@@ -52,8 +63,11 @@ const char *password_find(const char *text, size_t *length)
 
 	for (const char *slashes = text; (slashes = strstr(slashes, "://")); slashes++) {
 		const char *user = slashes + strlen("://");
-		const bool is_word = (size_t)(slashes - text) < word;
-		const char *at = memrchr(user, '@', is_word ? strlen(user) : strcspn(user, BLANKS));
+		const bool is_web = is_web_at(text, slashes);
+		const size_t in_word =
+			(size_t)(slashes - text) < word ? strlen(user) : strcspn(user, BLANKS);
+		const size_t room = is_web ? strcspn(user, "/" BLANKS) : in_word;
+		const char *at = memrchr(user, '@', room);
 		const char *colon = at ? memchr(user, ':', (size_t)(at - user)) : NULL;
 		const char *secret = colon ? colon + 1 : user;
 

@@ -14,5 +14,6 @@ const char *password_read(int fd, char text[PASSWORD_MAX_BYTES + 2]);
  */
 const char *password_find(const char *text, size_t *length);
 
-/* What a URL or a password has in it by mistake: "ends with a line break"; or NULL. */
+/* Says what somebody has pasted by mistake with a URL or a password, such as "ends with a line
+ * break"; NULL if nothing looks like that. */
 const char *password_fault(const char *text);

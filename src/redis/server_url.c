@@ -187,6 +187,11 @@ static int parse_authority(struct parse *parse, const char *text, const char **r
 	const char *at = strrchr(text, '@'), *hosts = at ? at + 1 : text;
 
 	*rest = hosts + strcspn(hosts, "/");
+	/* with a user at each host of a list, the last host alone would count */
+	if (at && memchr(text, ',', (size_t)(at - text)))
+		return refuse(
+			parse,
+			"write USER:PASSWORD@ once, before the first host, and %2C for a comma in it");
 	if (at && parse_user(parse, text, (size_t)(at - text)))
 		return -1;
 	return parse_seeds(parse, hosts, *rest);

@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -113,7 +112,7 @@ static void tell_outage(const struct job *job, const struct member *member)
 	const bool answers = *member->hold.why || client->phase == REQUEST_CONFIRMING ||
 			     (client->error.status && !strstr(client->error.text, "cannot reach"));
 	const char *words = answers ? "does not renew it" : "does not answer";
-	const int64_t now_ms = (int64_t)time(NULL) * 1000;
+	const int64_t now_ms = wall_ms();
 	char until[TIMESTAMP_MAX_BYTES], command[SHORT_MAX_BYTES], server[OWNER_SHOWN_BYTES];
 	size_t taken = strlen("lock :  ;  is stopped at  unless it does");
 

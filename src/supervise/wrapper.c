@@ -19,10 +19,11 @@
 #include "supervise/guard.h"
 #include "supervise/processes.h"
 
-/* How long the guard may be late before the wrapper does its work: at first, and between two rounds
- * of SIGKILL. A round reads all of /proc, which takes long on a busy machine. */
-#define LATE_MS 30
-#define LATE_ROUND_MS 200
+/* How long the guard may be late before the wrapper does its work: with the first signal, or a
+ * further round of SIGKILL, which reads all of /proc; and with the first SIGKILL, for which there
+ * is less time. On a busy machine a process waits long for a processor. */
+#define LATE_MS 200
+#define LATE_KILL_MS 30
 
 /* In the order in which they are served: only a guard that lives can pass signals on. The deadline
  * goes before both, as the machine may have slept. */
@@ -241,7 +242,7 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	wrapper->stop.kill_ms = clock_ms();
 	if (shared->repeat_ms == 0) /* else the guard was about to kill */
 		stop_begin(&wrapper->stop, job->options->signal, kill_ms);
-	signal_timer_set(&wrapper->waker, wrapper->stop.kill_ms + LATE_MS);
+	signal_timer_set(&wrapper->waker, wrapper->stop.kill_ms + LATE_KILL_MS);
 }
 
 /* COMMAND is gone: the next waiters need not wait for the end of the lease. */
@@ -309,8 +310,8 @@ static int64_t late_kill_ms(const struct shared_state *shared)
 {
 	const int64_t first_ms = shared->kill_ms, repeat_ms = shared->repeat_ms;
 
-	return repeat_ms + LATE_ROUND_MS > first_ms + LATE_MS ? repeat_ms + LATE_ROUND_MS
-							      : first_ms + LATE_MS;
+	return repeat_ms + LATE_MS > first_ms + LATE_KILL_MS ? repeat_ms + LATE_MS
+							     : first_ms + LATE_KILL_MS;
 }
 
 /* By then the guard must have done its work. */
@@ -319,10 +320,11 @@ static int64_t check_ms(const struct wrapper *wrapper)
 	if (wrapper->takes_over)
 		return wrapper->stop.kill_ms;
 	if (wrapper->shared->phase == GUARD_GIVING_BACK)
-		return wrapper->shared->deadline_ms + LATE_MS;
+		return wrapper->shared->deadline_ms + LATE_KILL_MS;
 	if (wrapper->shared->phase == GUARD_STOPPING)
 		return late_kill_ms(wrapper->shared);
-	return wrapper->shared->stop_ms + LATE_MS;
+	return earliest(wrapper->shared->stop_ms + LATE_MS,
+			wrapper->shared->kill_ms + LATE_KILL_MS);
 }
 
 static void check_guard(struct wrapper *wrapper)

@@ -6,7 +6,7 @@ load ../lib/one_server
 # stranger: prints a COMMAND that passes nothing on but the server
 stranger() { printf 'env -i FAIRLOCK_URL=%s %s' "$FAIRLOCK_URL" "$FAIRLOCK"; }
 
-ENDLESS='fairlock: cannot get lock job: the wait would never end: wrap [0-9]+ above us has it; pass FAIRLOCK_OWNER on \(sudo -E\)'
+ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above \(pid [0-9]+\) has it; pass FAIRLOCK_OWNER on \(sudo -E\)'
 
 @test "a wrap or acquire whose owner was not passed on does not wait for the wrap above it, and is out of the queue" {
 	local command

@@ -34,7 +34,7 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 
 @test "release without an owner is a usage error" {
 	run -64 "$FAIRLOCK" release job
-	assert_line 'fairlock: cannot release lock job: say who you are: --owner ID, as acquire printed it'
+	assert_line 'fairlock: cannot release lock job: it is free'
 }
 
 @test "release refuses to give back the lock of another owner, which keeps it" {
@@ -57,6 +57,8 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	cli PEXPIRE job 30000 >/dev/null
 	"$FAIRLOCK" renew --owner "$owner" job
 	[ "$(cli PTTL job)" -gt 60000 ]
+	FAIRLOCK_LEASE=10m "$FAIRLOCK" renew --owner "$owner" --config <(echo 'lease = 20m') job
+	[ "$(cli PTTL job)" -le 120000 ]
 	"$FAIRLOCK" renew --owner "$owner" -l 1s job
 	[ "$(cli PTTL job)" -gt 60000 ]
 	"$FAIRLOCK" renew --owner "$owner" -l 5m job

@@ -216,5 +216,5 @@ has_entries() { [ "$(cli HGET job "$FAIRLOCK_OWNER")" = "$1" ]; }
 	run -64 "$FAIRLOCK" release other
 	assert_line 'fairlock: cannot release lock other: say who you are: --owner ID, as acquire printed it'
 	run -64 "$FAIRLOCK" release free
-	assert_line 'fairlock: cannot release lock free: say who you are: --owner ID, as acquire printed it'
+	assert_line 'fairlock: cannot release lock free: it is free'
 }

@@ -35,7 +35,7 @@ answered() {
 		lock x | there is no such command, did you mean wrap or acquire?
 		unlock x | there is no such command, did you mean release?
 		trylock x | there is no such command, did you mean acquire -n?
-		server | there is no such command, did you mean fairlock-server?
+		server | it is a service of systemd: see fairlock-server(8)
 		ls | there is no such command, did you mean status?
 		list | there is no such command, did you mean status?
 		ps | there is no such command, did you mean status?

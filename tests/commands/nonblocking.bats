@@ -28,19 +28,19 @@ many_locks() {
 	local kind words
 
 	many_locks
-	for words in 'status --raw' 'status --json' 'status --prometheus' 'log --json' 'queue --json'; do
+	for words in 'status --all --raw' 'status --all --json' 'status --prometheus' 'log --json' 'queue --json'; do
 		# shellcheck disable=SC2086
 		prints_whole pipe 0 $words
 	done
-	[ "$("$FAIRLOCK" status --json | wc -c)" -gt 300000 ]
-	prints_whole socket 0 status --json
+	[ "$("$FAIRLOCK" status --all --json | wc -c)" -gt 300000 ]
+	prints_whole socket 0 status --all --json
 	"$FAIRLOCK" wrap job true
 	for kind in pipe socket; do
 		prints_whole "$kind" full log --json job
 		prints_whole "$kind" full status --json job
 	done
-	COLUMNS=80 python3 "$TESTS_DIR/lib/nonblocking.py" terminal 1 0 "$FAIRLOCK" status --json | tr -d '\r' >printed
-	"$FAIRLOCK" status --json | cmp - printed
+	COLUMNS=80 python3 "$TESTS_DIR/lib/nonblocking.py" terminal 1 0 "$FAIRLOCK" status --all --json | tr -d '\r' >printed
+	"$FAIRLOCK" status --all --json | cmp - printed
 }
 
 @test "help, doctor and the owner id of acquire are printed whole to a pipe that is full and non-blocking" {

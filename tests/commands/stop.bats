@@ -304,10 +304,14 @@ has_count() { [ "$(cli --raw HVALS "$1")" = "$2" ]; }
 is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 
 @test "release --stop learns that a lease has ended without a release, by itself" {
+	local guard
+
 	background "$FAIRLOCK" wrap -l 3s job sh -c 'echo $$ >main; exec sleep 600'
 	HOLDER=$!
 	wait_until test -s main
-	kill -KILL "$(pgrep -P "$HOLDER")" "$HOLDER"
+	guard=$(pgrep -P "$HOLDER")
+	kill -STOP "$HOLDER" # or else it might give the lock back before it dies
+	kill -KILL "$guard" "$HOLDER"
 	run -0 "$FAIRLOCK" release --stop --wait 8s job # sooner than it would look anyhow
 	assert_output --partial 'lock job was held by sh -c '
 	wait_until ended "$(<main)"

@@ -88,7 +88,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 }
 
 @test "the nightly unit leaves out a job that another host has started today, and does not fail" {
-	in_root env REDISCLI_AUTH=secret fairlock wrap --url redis://lock.example.com nightly-backup -- true
+	in_root env FAIRLOCK_URL=redis://lock.example.com REDISCLI_AUTH=secret fairlock wrap nightly-backup -- true
 	run -0 start nightly-backup
 	run -0 said nightly-backup
 	assert_line --partial 'cannot get lock nightly-backup'
@@ -98,7 +98,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 
 @test "the nightly unit leaves out a job that runs on another host, and fails only if the server is out of reach" {
 	put_in_root /etc/systemd/system/nightly-backup.service.d/url.conf <<<$'[Service]\nEnvironment=FAIRLOCK_URL=redis://lock.example.com:1'
-	in_root env REDISCLI_AUTH=secret fairlock acquire --url redis://lock.example.com nightly-backup
+	in_root env FAIRLOCK_URL=redis://lock.example.com REDISCLI_AUTH=secret fairlock acquire nightly-backup
 	run -0 start nightly-backup
 	assert_equal "$(state nightly-backup)" 'success 75'
 	in_root systemctl daemon-reload
@@ -156,7 +156,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	in_root touch /etc/stay
 	start orders-worker
 	wait_until started orders-worker 1
-	in_root env REDISCLI_AUTH=secret fairlock release --force --url redis://lock.example.com orders-worker
+	in_root env FAIRLOCK_URL=redis://lock.example.com REDISCLI_AUTH=secret fairlock release --force orders-worker
 	wait_until started orders-worker 2
 	said orders-worker | grep -q 'status=76'
 	in_root systemctl stop orders-worker
@@ -164,7 +164,7 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 }
 
 @test "the worker unit is active while it waits for the lock, and leaves the queue when it is stopped" {
-	in_root env REDISCLI_AUTH=secret fairlock acquire --url redis://lock.example.com orders-worker
+	in_root env FAIRLOCK_URL=redis://lock.example.com REDISCLI_AUTH=secret fairlock acquire orders-worker
 	start orders-worker
 	wait_until queued orders-worker 1
 	in_root systemctl is-active orders-worker

@@ -24,6 +24,7 @@
 #include "parts/same.h"
 #include "parts/valid.h"
 #include "parts/world.h"
+#include "redis/password.h"
 
 #define WORDS 64
 /* Each byte may be an option, and an option two words. */
@@ -189,6 +190,7 @@ static void check_words(const struct parsed *parsed)
 	struct owner_process process;
 	char by[BY_MAX_BYTES], again[SIGNAL_MAX_BYTES];
 	int number = 0, same = 0;
+	size_t length;
 
 	for (int i = 0; i < parsed->count; i++) {
 		check_name(parsed->words[i]);
@@ -207,7 +209,7 @@ static void check_words(const struct parsed *parsed)
 		HOLDS(strlen(by) < BY_MAX_BYTES);
 		owner_parse(&process, by);
 		HOLDS(!reason || !*reason || strchr(reason, '\t') ||
-		      strlen(process.reason) == strlen(reason));
+		      password_find(reason, &length) || strlen(process.reason) == strlen(reason));
 		check_shown(by);
 	}
 }

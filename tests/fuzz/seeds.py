@@ -1,6 +1,5 @@
 """Writes the inputs that the fuzz targets begin with: seeds.py FOLDER makes FOLDER/TARGET/NAME."""
 
-import json
 import os
 import sys
 
@@ -135,22 +134,12 @@ LINES = [
     "queue 00000000-0000-4000-8000-000000000000:1 \udcff\udcc3",
 ]
 
-# Histories for records/fuzz.py. A usual case must leave a hold alone if any of its columns says something unusual.
-RECORDS = [
-    [["acquire", "anna", {}], ["column", "h:anna", column, text], [request, "anna", {"again": True, "compare": True}]]
-    for request in ("renew", "release") for column in range(13) for text in ("-", "kept", "9999999999999")
-] + [
-    [["acquire", "anna", {}], ["acquire", "anna", {"request": "ben", "inherited": ["anna"]}],
-     ["release", "anna", {"min": 60000, "request": "ben"}], ["release", "anna", {"compare": True}]],
-]
-
 SEEDS = {
     "config": CONFIGS,
     "options": [COMMANDS[line.split(" ")[0]] + line[1:].replace(" ", "\n") for line in LINES],
     "duration": DURATIONS,
     "url": URLS,
     "handed": HANDED,
-    "records": ["\n".join(map(json.dumps, history)) for history in RECORDS],
     "replies": [key + said for key, list_ in REPLIES.items() for said in list_],
     "shown": [key + said for key, list_ in SHOWN.items() for said in list_],
 }

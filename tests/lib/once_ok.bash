@@ -5,6 +5,11 @@ succeed() {
 	release "$1" status=0 cause=exit "${@:2}"
 }
 
+# is_told_to_ask ID: a message says that something has changed
+is_told_to_ask() {
+	[[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]
+}
+
 # is_told_first ID: the last message says that there may be room for it, or that it is its turn
 is_told_first() {
 	[[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]

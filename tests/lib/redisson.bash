@@ -83,7 +83,7 @@ redisson_sweeps() {
 
 # redisson_drops ID: drops it from the head of the queue, as a client whose clock is ahead
 redisson_drops() {
-	cli ZADD "$(key_timeouts)" 1 "$1" >/dev/null
+	cli ZADD "$(key_timeouts)" 1 "$(place_of "$1")" >/dev/null
 	redisson_sweeps 0
 }
 

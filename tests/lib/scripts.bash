@@ -1,6 +1,8 @@
 # The server of a file of tests of the Lua scripts, and the calls of these scripts: `load helpers`,
 # then `load scripts`. The server is empty at the start of every test.
 #
+# The server's clock stands still: only `later` moves it. So all times are exact.
+#
 # LUA         the folder of the scripts under test
 # SCRIPTS_ON  cluster: the server is a cluster of one node, and waiters use SSUBSCRIBE
 # lock        the NAME that the functions below work on
@@ -19,17 +21,19 @@ done
 declare -gA token=() ticket=()
 declare -ga reply=()
 declare -g lock=job
-declare -g began=${EPOCHREALTIME//[.,]/} # of this test, in µs: bats loads this file anew for each
 [ "${SCRIPTS_ON-}" != cluster ] || way=SSUBSCRIBE
 
 # Starts a server, and loads all scripts into it.
 setup_file() {
 	local name sha
 
+	export STILL_CLOCK=$BATS_FILE_TMPDIR/clock
+	date +%s%6N >"$STILL_CLOCK"
+	set_clock_to "$(<"$STILL_CLOCK")"
 	if [ "${SCRIPTS_ON-}" = cluster ] && knows_sharded; then
-		start_lone_cluster
+		LD_PRELOAD=$BUILD/programs/still_clock.so start_lone_cluster
 	else
-		start_server
+		LD_PRELOAD=$BUILD/programs/still_clock.so start_server
 	fi
 	for name in acquire release renew leave look log; do
 		"$TESTS_DIR/../lua/join" "$LUA/scripts/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
@@ -44,6 +48,47 @@ setup_file() {
 
 teardown_file() {
 	stop_server
+}
+
+# set_clock_to US: the server's clock shows this time
+set_clock_to() {
+	local us=$1 byte bytes='' i
+
+	for i in 1 2 3 4 5 6 7 8; do
+		printf -v byte '\\x%02x' $((us & 255))
+		bytes+=$byte us=$((us >> 8))
+	done
+	# shellcheck disable=SC2059 # in one write, and the file stays as long as it is
+	printf "$bytes" 1<>"$STILL_CLOCK"
+}
+
+# later MS: so much time passes; or the clock is set back, if MS is negative
+later() {
+	set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000))
+}
+
+# A node of a cluster waits a while before it serves.
+cluster_is_up() {
+	later 1000
+	cli CLUSTER INFO | grep -q '^cluster_state:ok'
+}
+
+# restarted: what is here was written by another process of the server
+restarted() {
+	local run
+
+	run=$(cli --raw HGET "$(key_state)" run)
+	cli HSET "$(key_state)" run "0123456789012345678901234567890123456789 ${run#* }" >/dev/null
+}
+
+# shown WORD: what status shows
+shown() {
+	script status
+	case $1 in
+	started) echo "${reply[16]}" ;;
+	ok) echo "${reply[-4]}" ;;
+	counts) echo "${reply[*]:11:4}" ;; # grants, expiries, breaks by force, losses
+	esac
 }
 
 # The server is of version 7 or later.
@@ -123,7 +168,10 @@ acquire() {
 		return
 	case ${reply[0]} in
 	granted) token[$id]=${reply[2]} ;;
-	queued) ticket[$id]=${reply[1]} ;;
+	queued)
+		ticket[$id]=${reply[1]}
+		listen_too "$request" "${reply[6]-}"
+		;;
 	esac
 }
 
@@ -185,7 +233,33 @@ remove() {
 # granted_to_anna [WORD=VALUE...]: anna holds the lock, and its token lies in the past.
 granted_to_anna() {
 	acquire anna "$@"
-	wait_until is_past "${token[anna]}"
+	later 10
+}
+
+# copy_data: the server's data are copied. lose_data: they are gone, but for the copy. old_data: they are the copy again.
+copy_data() {
+	local key
+
+	for key in $(cli KEYS '*'); do
+		cli COPY "$key" "{job}old:$key" >/dev/null
+	done
+}
+
+lose_data() {
+	local key
+
+	for key in $(cli KEYS '*'); do
+		[[ $key = '{job}old:'* ]] || cli DEL "$key" >/dev/null
+	done
+}
+
+old_data() {
+	local key
+
+	lose_data
+	for key in $(cli KEYS '{job}old:*'); do
+		cli RENAME "$key" "${key#'{job}old:'}" >/dev/null
+	done
 }
 
 # answered WORD...: the last answer begins with these words
@@ -204,21 +278,6 @@ between() {
 		echo "'$2' is not in $1..$3" >&2
 		return 1
 	fi
-}
-
-# The ms that have passed since the test began; on a slow machine they are many.
-passed() {
-	echo $(($(now_ms) - began / 1000))
-}
-
-# left MOST NUMBER: NUMBER ms can be left of MOST ms that began in this test
-left() {
-	between $(($1 - $(passed))) "$2" "$1"
-}
-
-# grown LEAST NUMBER: a time of LEAST ms can have grown to NUMBER ms in this test
-grown() {
-	between "$1" "$2" $(($1 + $(passed)))
 }
 
 # the_events: the names of the events in the log, oldest first

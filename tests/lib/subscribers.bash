@@ -2,7 +2,7 @@
 #
 # way   SUBSCRIBE or SSUBSCRIBE: how a waiter that is made present from now on listens
 
-declare -gA subscriber=() subscribed=()
+declare -gA subscriber=() subscribed=() marker=()
 declare -ga ids=()
 declare -g way=SUBSCRIBE
 
@@ -32,6 +32,21 @@ listen() {
 	background "$CLI" -s "$SERVER_SOCKET" "$way" "${@:2}" >"$BATS_TEST_TMPDIR/heard.$1"
 	subscriber[$1]=$!
 	subscribed[$1]=$way
+}
+
+# listen_too ID TICKET: a waiter that was told of a marker listens to its channel, too, as clients do
+listen_too() {
+	local way=${subscribed[$1]-}
+
+	[ -n "$2" ] && [ -n "$way" ] && [ "${marker[$1]-}" != "$2" ] || return 0
+	marker[$1]=$2
+	heard "$1" >/dev/null # all of it is written
+	kill "${subscriber[$1]}"
+	wait "${subscriber[$1]}" 2>/dev/null || true
+	wait_until listens_not "$1"
+	background "$CLI" -s "$SERVER_SOCKET" "$way" "$(channel):fairlock:$2" "$(channel):$1" >>"$BATS_TEST_TMPDIR/heard.$1"
+	subscriber[$1]=$!
+	wait_until listens "$1"
 }
 
 # listen_by_pattern PATTERN: writes down what comes in on channels like this, in `heard.pattern`
@@ -71,46 +86,41 @@ absent() {
 		way=${subscribed[$id]}
 		kill "${subscriber[$id]}"
 		wait "${subscriber[$id]}" 2>/dev/null || true
-		unset "subscriber[$id]"
+		unset "subscriber[$id]" "subscribed[$id]" "marker[$id]"
 		wait_until listens_not "$id"
 	done
 }
 
 # heard ID: the messages that it got, in order, one a line
 heard() {
-	local publish=PUBLISH
+	local publish=PUBLISH marks
 
 	[ "${subscribed[$1]}" = SUBSCRIBE ] || publish=SPUBLISH
+	marks=$(marks_of "$1")
 	cli "$publish" "$(channel):$1" 'end of messages' >/dev/null
-	wait_until grep -qx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1"
+	wait_until has_more_marks "$1" "$marks"
 	awk 'previous ~ /^s?message$/ { name = NR }
 		name && NR == name + 1 && $0 != "end of messages"
 		{ previous = $0 }' "$BATS_TEST_TMPDIR/heard.$1"
 }
 
-# told ID MESSAGES: it got these, joined by commas, and no others. What is left of a lease in `first MS` and `second MS`
-# may be up to 20 ms less: the server's clock goes on while a script runs.
-told() {
-	local heard
-
-	heard=$(heard "$1" | paste -sd ,)
-	[ "$(nearly "$heard" "$2")" = "$2" ] || assert_equal "$heard" "$2"
+# marks_of ID: how often it has heard that a test reads its messages
+marks_of() {
+	grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true
 }
 
-# nearly MESSAGES OTHERS: prints MESSAGES, with the numbers of OTHERS in place of those that are up to 20 less
-nearly() {
-	awk -v heard="$1" -v wanted="$2" 'BEGIN {
-		count = split(heard, message, ",")
-		split(wanted, other, ",")
-		for (i = 1; i <= count; i++) {
-			split(message[i], word, " ")
-			split(other[i], number, " ")
-			if (word[1] ~ /^(first|second)$/ && word[1] == number[1] && number[2] - word[2] <= 20 &&
-				number[2] >= word[2])
-				message[i] = other[i]
-			printf "%s%s", (i > 1 ? "," : ""), message[i]
-		}
-	}'
+has_more_marks() {
+	[ "$(marks_of "$1")" -gt "$2" ]
+}
+
+# told ID MESSAGES: it got these, joined by commas, and no others
+told() {
+	assert_equal "$(heard "$1" | paste -sd ,)" "$2"
+}
+
+# is_told ID MESSAGE: the last one that it got is this
+is_told() {
+	assert_equal "$(heard "$1" | tail -n 1)" "$2"
 }
 
 # queue_up ID...: each is present and queues

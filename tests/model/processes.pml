@@ -1,6 +1,6 @@
 /* A model of the processes around a running COMMAND, for spin: the wrapper, its guard, COMMAND, and something that
  * COMMAND has started. Each of them can be stopped and continued at any moment and any number of times, and some of
- * them are killed. tests/model/run runs it beside fairlock.pml. The server and its answers are not in it, but for
+ * them are killed. tests/model/run runs it beside queue.pml. The server and its answers are not in it, but for
  * renewals.
  *
  * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard, and

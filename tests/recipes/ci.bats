@@ -36,6 +36,8 @@ part() {
 	END
 }
 
+# The runners of GitHub and GitLab set CI=true.
+
 # start COMMAND...: runs it on the host in the background, through the words of IN, with the variables of VARIABLES only. Sets JOB,
 # and writes `log`.
 start() {
@@ -53,7 +55,7 @@ github() {
 github_deploy() {
 	local shell
 
-	mapfile -t VARIABLES < <(github github-deploy.yml env)
+	mapfile -t VARIABLES < <(echo CI=true; github github-deploy.yml env)
 	shell=$(github github-deploy.yml steps 1 shell)
 	github github-deploy.yml steps 1 run >step
 	printf '%s\nexit $?\n' "${shell/\{0\}/step}" >runner
@@ -63,7 +65,7 @@ github_deploy() {
 github_steps() {
 	local shell number
 
-	mapfile -t VARIABLES < <(github github-steps.yml env)
+	mapfile -t VARIABLES < <(echo CI=true; github github-steps.yml env)
 	shell=$(github github-steps.yml defaults run shell)
 	for number in 1 2 3 4; do
 		github github-steps.yml steps $number run >step$number
@@ -92,7 +94,7 @@ cancel() {
 
 # gitlab JOB: its script runs in a process group of its own.
 gitlab() {
-	mapfile -t VARIABLES < <(echo FAIRLOCK_PASSWORD=secret
+	mapfile -t VARIABLES < <(echo CI=true; echo FAIRLOCK_PASSWORD=secret
 		part gitlab-ci.yml variables | sed 's,\$CI_JOB_URL,https://git.example.com/shop/-/jobs/4711,')
 	: >lines
 	[ "$1" = deploy ] || part gitlab-ci.yml "$1" before_script >>lines

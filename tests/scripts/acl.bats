@@ -69,7 +69,7 @@ refused() {
 
 # as_exclusive_user CALL...: calls as a user who may do everything, but has no right to the holders' sorted set
 as_exclusive_user() {
-	cli ACL SETUSER limited reset on '>SECRET' "~$lock" '~redisson_lock_*' '~fairlock:*' '~fairlock_log:*' '&*' +@all >/dev/null
+	cli ACL SETUSER limited reset on '>SECRET' "~$lock" '~redisson_lock_*' '~fairlock:*' '~fairlock_log:*' '~fairlock_queue:*' '~fairlock_done:*' '&*' +@all >/dev/null
 	cli() {
 		"$CLI" -s "$SERVER_SOCKET" --user limited --pass SECRET --no-auth-warning "$@" 3>&- 4>&-
 	}
@@ -118,9 +118,10 @@ as_exclusive_user() {
 	for call in 'acquire ben' 'acquire ben mode=try' 'release zoe mode=force' 'leave ben' 'script status' 'script view ben'; do
 		# shellcheck disable=SC2086
 		run -1 as_exclusive_user $call
-		assert_output --partial "NOPERM this user has no permissions to run 'ZSCORE $(key_holders)'"
+		assert_output --partial NOPERM
+		assert_output --partial "$(key_holders)"
 		assert_equal "$(digest)" "$before"
 	done
 	run -1 as_exclusive_user script log '' '' 1
-	assert_output --partial "'ZSCORE $(key_holders)'"
+	assert_output --partial "$(key_holders)"
 }

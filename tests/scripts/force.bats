@@ -11,40 +11,11 @@ load ../lib/scripts
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "release by force answers free for a free lock" {
-	release '' mode=force request=breaker
-	answered free
-}
-
-@test "release by force breaks a lock that Redisson holds, and answers with its owner" {
-	redisson_takes r1
-	release '' mode=force request=breaker
-	answered forced r1
-	assert_equal "$(cli EXISTS job)" 0
-}
-
 @test "release by force tells the holder at once" {
 	acquire anna
 	present anna
 	release '' mode=force request=breaker
 	told anna 0
-}
-
-@test "release by force wakes the next waiter" {
-	acquire anna
-	queue_up ben cleo
-	release '' mode=force request=breaker
-	told ben 0
-	told cleo 'second 5000'
-}
-
-@test "release by force ends all holds of the owner" {
-	acquire anna
-	acquire inner inherited=anna
-	release '' mode=force request=breaker
-	assert_equal "$(cli EXISTS job)" 0
-	renew anna request=inner
-	answered lost forced
 }
 
 @test "a repeated release by force gets the same answer and spares the next holder" {
@@ -54,26 +25,6 @@ load ../lib/scripts
 	release '' mode=force request=breaker again=1
 	answered forced anna host 7 root make
 	assert_equal "$(owner)" ben
-}
-
-@test "a repeated release by force of a free lock spares the next holder" {
-	release '' mode=force request=breaker
-	answered free
-	acquire ben
-	release '' mode=force request=breaker again=1
-	answered free
-	assert_equal "$(owner)" ben
-}
-
-@test "a repeated release by force spares the next holder although another command broke a lock since" {
-	acquire anna
-	release '' mode=force request=breaker
-	acquire ben
-	release '' mode=force request=other
-	acquire cleo
-	release '' mode=force request=breaker again=1
-	answered forced anna
-	assert_equal "$(owner)" cleo
 }
 
 @test "release by force with the holder's token breaks the lock" {
@@ -89,22 +40,6 @@ load ../lib/scripts
 	release '' mode=force request=breaker "holder_token=${token[anna]}"
 	answered not held ben host 8 root make
 	assert_equal "$(owner)" ben
-}
-
-@test "release by force with a token spares a Redisson lock, which has none" {
-	acquire anna
-	release anna
-	redisson_takes r1
-	release '' mode=force request=breaker "holder_token=${token[anna]}"
-	answered not held r1
-	assert_equal "$(owner)" r1
-}
-
-@test "release by force with a token is refused if the lock is free" {
-	acquire anna
-	release anna
-	release '' mode=force request=breaker "holder_token=${token[anna]}"
-	answered not held
 }
 
 @test "on a server out of memory a repeated release by force spares the next holder" {

@@ -11,7 +11,7 @@ load ../lib/scripts
 	queue_up_dead cleo
 	script status
 	answered anna 2
-	left 20000 "${reply[2]}"
+	assert_equal "${reply[2]}" 20000
 	assert_equal "${reply[*]:3:5}" "${token[anna]} host 7 root make ${token[anna]} 1 1"
 	assert_equal "${reply[9]}" job
 }
@@ -39,7 +39,7 @@ load ../lib/scripts
 	assert_equal "${reply[0]} ${reply[*]:2:3}" 'ben by ben 1 1'
 	assert_equal "${reply[*]:6:5}" 'r1   0 0'
 	assert_equal "${reply[12]} ${reply[*]:14:3}" 'cleo by cleo 1 0'
-	grown 0 "${reply[1]}"
+	assert_equal "${reply[1]}" 0
 }
 
 @test "status and queue change nothing where other scripts would mend, drop or notice something" {

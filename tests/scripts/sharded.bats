@@ -32,17 +32,6 @@ outsider() {
 	answered granted ben
 }
 
-@test "first and second waiter are told over sharded subscriptions" {
-	acquire anna lease=20000
-	queue_up ben cleo dora
-	release anna
-	told ben 0
-	told cleo 'second 5000'
-	ask ben lease=20000
-	told cleo 'second 5000,first 20000'
-	told dora ''
-}
-
 @test "in one queue plain and sharded subscribers are present, and each is told in its own way" {
 	acquire anna
 	queue_up ben
@@ -59,17 +48,6 @@ outsider() {
 	absent cleo
 	ask dora
 	answered granted dora
-}
-
-@test "a waiter without a subscription is passed over at once" {
-	acquire anna
-	queue_up ben
-	plain queue_up cleo
-	queue_up dora
-	absent ben cleo
-	release anna
-	told dora 0
-	queue_is dora
 }
 
 @test "a waiter that listens to other sharded channels but not to its own is absent" {
@@ -94,17 +72,8 @@ outsider() {
 	told r1 0,0
 }
 
-@test "a Redisson waiter without a subscription has 5 s and is then passed over" {
-	turn_of_absent_redisson
-	later 1000
-	ask ben
-	queue_is r1 ben
-	later 4000
-	ask ben
-	answered granted ben
-}
-
 # It may listen at another node, which SPUBLISH does not reach.
+
 @test "a waiter that is not present is told with PUBLISH" {
 	acquire anna
 	redisson_waits r1
@@ -121,32 +90,6 @@ outsider() {
 	told ben 0
 	[[ $(cli INFO commandstats) = *cmdstat_spublish:* ]]
 	[[ $(cli INFO commandstats) != *cmdstat_publish:* ]]
-}
-
-@test "Redisson waiters with a subscription of either kind are not dropped with a dead head" {
-	acquire anna
-	for id in r1 r2 r3 r4 r5; do
-		redisson_waits "$id"
-	done
-	present r2
-	plain present r4
-	queue_up ben
-	release anna
-	assert_equal "$(field head | cut -d ' ' -f 3-)" 'r1 r3 r5'
-	later 5000
-	ask ben
-	queue_is r2 r3 r4 r5 ben
-	told r2 0
-}
-
-@test "a removed waiter is told, whichever subscription it has" {
-	acquire anna
-	queue_up ben
-	plain queue_up cleo
-	remove cleo
-	remove ben
-	told cleo 0
-	told ben 0
 }
 
 @test "a holder whose lock is broken is told, whichever subscription it has" {
@@ -169,41 +112,8 @@ outsider() {
 	told paul 0
 }
 
-@test "status and queue count waiters with sharded subscriptions as present" {
-	acquire anna
-	queue_up ben
-	plain queue_up cleo
-	queue_up_dead dora
-	script status
-	assert_equal "${reply[7]}" 2
-	script queue
-	assert_equal "${reply[4]} ${reply[10]} ${reply[16]}" '1 1 0'
-}
-
-@test "the limit counts present waiters with subscriptions of both kinds" {
-	acquire anna
-	queue_up ben
-	plain queue_up cleo
-	queue_up_dead dora
-	acquire emil limit=3
-	answered queued
-	acquire finn limit=2
-	answered full 2
-}
-
-@test "a waiter that comes back with the other kind of subscription keeps its place" {
-	acquire anna
-	plain queue_up ben
-	queue_up cleo
-	absent ben
-	present ben
-	come_back ben
-	queue_is ben cleo
-	release anna
-	told ben 0
-}
-
 # A message that cannot be sent must neither free the lock nor keep it.
+
 @test "release succeeds if the user may not publish to clients of plain locks" {
 	acquire anna
 	cli ACL SETUSER default resetchannels >/dev/null

@@ -22,7 +22,6 @@ load ../lib/handover
 	assert_equal "${reply[3]}" 'by anna'
 	renew anna kind=a
 	assert_equal "${reply[4]}" ''
-	assert_equal "$(field a:anna)" ''
 	assert_equal "$(the_events)" granted
 }
 
@@ -50,7 +49,6 @@ load ../lib/handover
 	release anna
 	answered released 1
 	told xena 0
-	assert_equal "$(field a:anna)$(column h:anna ending)" -
 	request_stop xena "list=$list"
 	answered stops alone
 }
@@ -80,16 +78,6 @@ load ../lib/handover
 	is_free job
 }
 
-@test "a slot that is kept is given back at once, and the others stay" {
-	acquire anna want='#2' lease=60000
-	acquire ben want='#2'
-	release anna min=50000
-	request_stop xena only=anna
-	answered stops kept
-	assert_equal "$(holders) $(field s:1)" 'ben '
-	agree
-}
-
 @test "all holders of several are asked, those that can be, and only they are told" {
 	acquire anna want='#3'
 	acquire ben want='#3' kind=a
@@ -115,7 +103,8 @@ load ../lib/handover
 	assert_equal "$list" "${token[ben]} 30000 =db2 ben"
 	request_stop yara only=anna
 	assert_equal "$list" "${token[anna]} 30000 =db1 anna"
-	assert_equal "$(field a:anna) $(field a:ben)" 'yara by yara xena by xena'
+	renew anna hold_mode='=db1'
+	assert_equal "${reply[4]}" 'by yara'
 	release ben
 	request_stop xena
 	assert_equal "${reply[*]}" stops
@@ -124,31 +113,4 @@ load ../lib/handover
 	request_stop zora only=nobody
 	assert_equal "${reply[*]}" stops
 	agree
-}
-
-@test "shared holders are asked, each ends by itself, and tells who asked" {
-	acquire anna want=s
-	acquire ben want=s
-	present xena
-	request_stop xena
-	release anna
-	told xena 0
-	request_stop xena "list=$list"
-	assert_equal "$list" "${token[ben]} 30000 s ben"
-	release ben
-	request_stop xena "list=$list"
-	assert_equal "${reply[*]}" stops
-	all_well
-}
-
-@test "up to 20 processes are told the end of a hold; the next may look" {
-	local number
-
-	acquire anna
-	for number in {1..21}; do
-		request_stop "x$number"
-	done
-	assert_equal "$(column a:anna requests | tr , '\n' | wc -l)" 20
-	answered stops asked
-	assert_equal "$(the_events | wc -w)" 21
 }

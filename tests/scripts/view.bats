@@ -27,14 +27,6 @@ held_for() {
 	assert_equal "${reply[*]:0:3}" 'view 1 2'
 }
 
-@test "view changes nothing" {
-	acquire anna
-	queue_up ben
-	before=$(digest)
-	view ben
-	assert_equal "$(digest)" "$before"
-}
-
 @test "view does not count absent waiters, but counts its caller" {
 	acquire anna
 	queue_up ben
@@ -51,7 +43,7 @@ server_us() {
 	cli INFO cpu | tr -d '\r' | awk -F: '/^used_cpu_(sys|user):/ { sum += $2 } END { printf "%.0f\n", sum * 1000000 }'
 }
 
-@test "view of a queue of 1,000 asks after the first 200 and takes less than 5 ms" {
+@test "view of a queue of 1,000 takes less than 5 ms" {
 	marks_take_time
 	local took
 
@@ -71,36 +63,6 @@ server_us() {
 	took=$((($(server_us) - took) / 100))
 	echo "# $took us for a view of a queue of 1,000 and a full log" >&3
 	[ "$took" -lt 5000 ]
-}
-
-@test "view of a queue of 20,000 looks at the first 1,000 only, and has no place for those behind them" {
-	marks_take_time
-	local took
-
-	cli EVAL 'for i = 1, 20000 do
-		redis.call("RPUSH", KEYS[1], "d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:" .. i)
-		redis.call("ZADD", KEYS[2], 1, "d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:" .. i)
-	end' 2 "$(key_queue)" "$(key_timeouts)" >/dev/null
-	present d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:{3,150}
-	view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:200
-	assert_equal "${reply[*]:0:3}" 'view 3 19803'
-	view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:1000
-	assert_equal "${reply[*]:0:3}" 'view 802 19802'
-	took=$(server_us)
-	for _ in {1..50}; do
-		view d0c9b1f0-52b1-4fd6-a4ef-0a4b1a4d3f4d:20000
-	done
-	took=$((($(server_us) - took) / 50))
-	assert_equal "${reply[*]:0:3}" 'view 0 19802'
-	echo "# $took us for a view of a queue of 20,000" >&3
-	[ "$took" -lt 3000 ]
-}
-
-@test "view has no place for an id that is not in the queue" {
-	acquire anna
-	queue_up ben
-	view cleo
-	assert_equal "${reply[*]:0:3}" 'view 0 1'
 }
 
 @test "view gives how long released holds lasted, of the same user and command and of all" {
@@ -154,11 +116,4 @@ server_us() {
 	cli HSET "$lock" redisson:1 1 >/dev/null
 	view ben
 	assert_equal "${reply[*]:3:4}" 'redisson:1  -1 '
-}
-
-@test "view answers with the other spelling of a name" {
-	acquire anna
-	lock='{job}'
-	view ben
-	answered spelled job
 }

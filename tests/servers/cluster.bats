@@ -51,7 +51,7 @@ waits_at() {
 		"$FAIRLOCK" renew --owner "$owner" job
 		run -0 "$FAIRLOCK" status -q job
 		run -75 "$FAIRLOCK" wrap -n job true
-		run -75 "$FAIRLOCK" wrap -w 100ms job true
+		run -75 "$FAIRLOCK" wrap -w 500ms job true
 		[[ $output = *'timed out'* ]]
 		run -0 "$FAIRLOCK" queue --noheadings job
 		[ -z "$output" ]

@@ -201,6 +201,7 @@ at_place() {
 	assert_output --partial 'not known'
 
 	start_server
+	wait_until test -S "$SERVER_SOCKET"
 	"$CLI" -s "$SERVER_SOCKET" ACL SETUSER default -config >/dev/null
 	run at_place "$FAIRLOCK" doctor --url "$FAIRLOCK_URL"
 	assert_output --partial 'not known'
@@ -290,8 +291,8 @@ check_restart() {
 	local port
 
 	port=$(free_port)
-	printf 'password-file = %s/password\nurl = redis://none\nurl = redis://127.0.0.1:%s\n' "$PWD" "$port" >conf
-	printf 'SE"CRET %%#\\\nnot this\n' >password
+	printf 'password-file = %s/password\nurl = redis://none\nurl = redis://:UNUSED@127.0.0.1:%s\n' "$PWD" "$port" >conf
+	printf '\xef\xbb\xbfSE"CRET %%#\\\r\nnot this\n' >password
 	serve
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
 	run -77 "$FAIRLOCK" wrap --url "redis://:WRONG@127.0.0.1:$port" job true
@@ -385,7 +386,8 @@ check_restart() {
 	done
 	port=$(free_port)
 	echo "port $port" >included
-	for line in 'port 0' "\"port\" $port" "'port' $port" "include $PWD/included" "\"TLS-PORT\" \"$port\""; do
+	for line in 'port 0' "\"port\" $port" "'port' $port" "include $PWD/included" "\"TLS-PORT\" \"$port\"" \
+		"\"\\x70ort\" $port" "\"\\x74ls-port\" $port" 'cluster-enabled yes'; do
 		echo "$line" >settings
 		serve
 		run ss -Htlnp

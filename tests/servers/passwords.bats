@@ -83,9 +83,9 @@ there() {
 	start_with_password
 	configure conf "url = redis://backup:SECRET@127.0.0.1:1" 'password = SECRET'
 	FAIRLOCK_URL=$socket run -77 "$FAIRLOCK" wrap --config conf job true
-	assert_output --partial 'it wants FAIRLOCK_PASSWORD: conf:2 is not for FAIRLOCK_URL'
+	assert_output --partial 'it wants a password: conf:2 is not for FAIRLOCK_URL; use FAIRLOCK_PASSWORD'
 	FAIRLOCK_PASSWORD=SECRET run -77 "$FAIRLOCK" wrap -u "$socket" job true
-	assert_output --partial 'it wants --password-file: FAIRLOCK_PASSWORD is not for --url'
+	assert_output --partial 'it wants a password: FAIRLOCK_PASSWORD is not for --url; use --password-file'
 	FAIRLOCK_URL=redis://backup:SECRET@127.0.0.1:1 run -77 "$FAIRLOCK" wrap -u "$socket" job true
 	assert_output --regexp 'it wants a password: --password-file$'
 	REDISCLI_AUTH=SECRET run -77 "$FAIRLOCK" wrap -u "$socket" job true
@@ -118,7 +118,7 @@ there() {
 	run -77 "$FAIRLOCK" status --config conf
 	assert_output --regexp 'or the password from conf:3$'
 	export FAIRLOCK_URL=$socket
-	for text in $'SECRET\n=a line break' $'SECRET\r=a carriage return'; do
+	for text in $'SECRET\n=a line break' $'SECRET\r=a carriage return' 'SECRET =a blank'; do
 		FAIRLOCK_PASSWORD=${text%=*} run -77 "$FAIRLOCK" status
 		assert_output --regexp "it refuses FAIRLOCK_PASSWORD, which ends with ${text#*=}\$"
 	done
@@ -249,7 +249,7 @@ shown_nowhere() {
 	cd "$BATS_TEST_TMPDIR" || return
 	long=$(printf '%0470d' 7)
 	"$FAIRLOCK" wrap a -- true --url redis://:SECRET@127.0.0.1:1 b
-	"$FAIRLOCK" wrap a -- true fairlock wrap "--url=redis://user:SECRET@h" -- curl https://SECRET@h/x https://u:SECRET@h
+	"$FAIRLOCK" wrap a -- true fairlock wrap "--url=redis://user:SECRET@h" -- curl https://SECRET@h/x https://u:SECRET@h https://h/@scope/pkg
 	"$FAIRLOCK" wrap a -c ': "redis://:SECRET@h" "rediss://u:SECRET@h/1"; : a@b'
 	"$FAIRLOCK" wrap a -- true 'redis://:SECRET SECRET@h'
 	"$FAIRLOCK" wrap a -- true "$long" redis://:SECRET@h
@@ -260,7 +260,7 @@ shown_nowhere() {
 	run -0 "$FAIRLOCK" log --json
 	refute_output --partial SECRET
 	assert_output --partial 'true --url redis://:*@127.0.0.1:1 b'
-	assert_output --partial 'wrap --url=redis://user:*@h -- curl https://*@h/x https://u:*@h'
+	assert_output --partial 'wrap --url=redis://user:*@h -- curl https://*@h/x https://u:*@h https://h/@scope/pkg'
 	assert_output --partial 'rediss://u:*@h/1'
 	assert_output --partial 'for redis://:*@h'
 	run -0 "$FAIRLOCK" status --json

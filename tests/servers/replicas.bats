@@ -206,7 +206,7 @@ waiting_for_replicas() {
 	cli() { node_cli "$MASTER" "$@"; }
 	for kind in '--slots 3' --shared; do
 		# shellcheck disable=SC2086
-		run -7 "$FAIRLOCK" wrap -l 3s --replicas 2 $kind job sh -c 'sleep 4; exit 7'
+		run -7 "$FAIRLOCK" wrap -l 5s --replicas 2 $kind job sh -c 'sleep 6; exit 7'
 		# shellcheck disable=SC2086
 		read -r other _ < <("$FAIRLOCK" acquire --replicas 2 $kind job)
 		[ -n "$(node_cli "$REPLICA" ZSCORE 'fairlock_holders:{job}' "$other")" ]

@@ -125,3 +125,20 @@ refused() {
 	ends_with 0 "$waiter"
 	[ -e ran ]
 }
+
+@test "a holder whose cluster is gone writes nothing to the next host of the list, which is no cluster" {
+	local holder
+
+	good
+	background "$SERVER" --port "$BAD" --bind 127.0.0.1 --save '' --dir "$PWD" >/dev/null
+	wait_until is_there
+	"$FAIRLOCK" wrap -u "redis://127.0.0.1:$BAD" job true # it knows the scripts
+	"$CLI" -p "$BAD" FLUSHALL >/dev/null
+	export FAIRLOCK_URL=redis://127.0.0.1:$PORT,127.0.0.1:$BAD
+	background "$FAIRLOCK" wrap -l 8s job sh -c 'touch runs; sleep 600' 2>said
+	wait_until test -e runs
+	holder=$!
+	stop_server
+	ends_with 76 "$holder"
+	[ "$("$CLI" -p "$BAD" DBSIZE)" = 0 ]
+}

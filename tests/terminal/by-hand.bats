@@ -108,6 +108,8 @@ acquires() {
 	[ "$(cli PTTL job)" -gt 3600000 ]
 	type_line 'clear; "$FAIRLOCK" release job </dev/null; echo ended $?'
 	wait_until shows '^ended 64$'
+	type_line 'clear; sh -c "\$FAIRLOCK release job; echo script ended \$?"'
+	wait_until shows '^script ended 64$'
 	type_line 'clear; "$FAIRLOCK" release job; echo ended $?'
 	wait_until shows '^ended 0$'
 	shows "^lock job was held by fairlock acquire \\(pid [0-9]+, $(id -un)@$(uname -n)\\) as $owner\$"

@@ -49,8 +49,8 @@ watch_it() {
 	hold job
 	for term in dumb ''; do
 		for words in status 'queue job'; do
-			type_line "clear; TERM=$term \"\$FAIRLOCK\" $words --watch; echo ended \$?"
-			wait_until shows '^ended 64$'
+			type_line "clear; TERM=$term \"\$FAIRLOCK\" $words --watch; echo $words with '$term' ended \$?"
+			wait_until shows "^$words with $term ended 64\$"
 			shows "cannot use option '--watch': TERM says that this terminal cannot be redrawn"
 		done
 	done

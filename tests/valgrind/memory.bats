@@ -174,7 +174,7 @@ in_state() {
 	run -78 "$FAIRLOCK" status --config conf
 	printf 'wait = 5s\nurl = unix:%s\npassword-file = %s\n' "$SERVER_SOCKET" "$PWD/secret" >conf
 	(umask 077 && echo sesame >secret)
-	run -0 "$FAIRLOCK" wrap --config conf job true
+	run -0 env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
 }
 
 # valgrind does not know the clone that starts the server, so $PROGRAM starts it without valgrind.
