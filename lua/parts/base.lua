@@ -55,8 +55,7 @@ local MODES = {['fairlock:shared'] = 's', ['fairlock:slots'] = '='}
 local check = redis.acl_check_cmd
 local asked, allowed = pcall(check or error, 'FLUSHALL')
 allowed = asked and allowed and check('PEXPIRE', LOCK, '0') and check('DEL', LOCK) and
-	check('HSET', LOCK, '0', '0') and check('HDEL', STATE, '0') and check('PUBLISH', CHANNEL, '0') and
-	check('SUBSCRIBE', CHANNEL)
+	check('HSET', LOCK, '0', '0') and check('HDEL', STATE, '0')
 -- Redis 6.2 cannot be asked; there it is nil, as for a user who may do everything.
 local is_limited = check and not allowed
 local lacking -- the refusal of a user who lacks a permission, or nil; nil for a user who may do everything
@@ -114,12 +113,16 @@ local function publish(name, message)
 end
 
 -- Writes an event into the log, as far as the server takes it, and counts it (take counts grants): the log
--- forgets, and what is counted may not fall. Behind owner: more fields with their values.
-local function record(event, time, owner, ...)
+-- forgets, and what is counted may not fall. The arguments behind owner may be nil. slot: of the hold. actor:
+-- the description of another process that did this.
+local function record(event, time, owner, token, by, waited, held, status, cause, slot, actor)
+	local more = actor and {'slot', slot or '', 'actor', actor} or slot and {'slot', slot} or {}
 	if event == 'expired' or event == 'forced' or event == 'lost' then
 		note('HINCRBY', STATE, 'n:' .. event, 1)
 	end
-	if note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', time, 'owner', owner, ...) then
+	if note('XADD', LOG, 'MAXLEN', '~', LOG_LENGTH, '*', 'event', event, 'time', int(time), 'owner', owner,
+		'token', token and int(token) or '', 'by', by or '', 'waited', waited and int(waited) or '',
+		'held', held and int(held) or '', 'status', status or '', 'cause', cause or '', unpack(more)) then
 		pcall_server('PEXPIRE', LOG, LOG_TTL_MS)
 	end
 end

@@ -30,10 +30,8 @@ local function forget_hold(hold, event, time, status, cause, actor)
 	else
 		tell_askers(hold)
 	end
-	record(event, int(time), hold.id, 'token', hold.token and int(hold.token) or '', 'by', by_of(hold),
-		'waited', hold.waited and int(hold.waited) or '',
-		'held', hold.since and int(math.max(0, time - hold.since)) or '', 'status', status or '',
-		'cause', cause or '', 'slot', slot or '', 'actor', actor or '')
+	record(event, time, hold.id, hold.token, by_of(hold), hold.waited,
+		hold.since and math.max(0, time - hold.since), status, cause, slot, actor)
 end
 
 local function set_free()

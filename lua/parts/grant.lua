@@ -69,7 +69,7 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 		id = id, state = 'held', token = lock.token, since = now, lease = lease, waited = waited, mode = mode,
 		holds = ',' .. entry .. ',', notes = '-', by = by, count = 1,
 	}, lock.runs
-	local token, slot = int(lock.token), match(mode, '^=(.*)$')
+	local slot = match(mode, '^=(.*)$')
 	set_ttl(hold, ttl)
 	if string.sub(entry, 1, 1) == 'w' then
 		-- written down before it is started, so that no start is missed
@@ -77,7 +77,7 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	end
 	runs.once = match(period, '^ok') and (runs.once == 'ok' or lock.grants == 1) and 'ok' or '-'
 	remember(period)
-	call('HSET', STATE, 'token', token, 'holder', lock.field, 'h:' .. id, hold_text(hold),
+	call('HSET', STATE, 'token', int(lock.token), 'holder', lock.field, 'h:' .. id, hold_text(hold),
 		'n:granted', lock.grants, 'runs', runs_text(runs))
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
@@ -87,6 +87,6 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 		lock.turn = ''
 	end
 	holds[id] = hold
-	record('granted', stamp, id, 'token', token, 'by', by, 'waited', int(waited), 'slot', slot or '')
+	record('granted', now, id, lock.token, by, waited, nil, nil, nil, slot)
 	return hold
 end

@@ -68,13 +68,11 @@ end
 -- (`#N`), or the first free one of some slots (`=A,B,C`).
 
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends. If
--- somebody deleted our hash, nobody knows who has which slot until the leases of that moment have ended.
+-- somebody deleted our hash, it must know again which slots all holders have, or their leases must have ended.
 local function free_slot(want)
+	local count, names, owners, slots = count_of(want), {}, {}, {}
 	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
-	if lock.is_new or known_at > now then
-		return nil, math.max(1, lock.is_new and call('PTTL', LOCK) or known_at - now)
-	end
-	local count, names, owners, soonest = count_of(want), {}, {}, MOST
+	local is_known, holders, free, soonest = not lock.is_new and known_at <= now, 0, nil, MOST
 	for name in string.gmatch(count and '' or string.sub(want, 2), '[^,]+') do
 		names[#names + 1] = name
 	end
@@ -84,20 +82,30 @@ local function free_slot(want)
 			fields[#fields + 1] = 's:' .. (names[i] or i)
 		end
 		for i, owner in ipairs(call('HMGET', STATE, unpack(fields))) do
-			if not owner then
-				return '=' .. (names[first + i - 1] or first + i - 1)
+			if owner then
+				owners[#owners + 1], slots[#owners + 1] = owner, first + i - 1
+			else
+				free = free or first + i - 1
 			end
-			owners[#owners + 1] = owner
+		end
+		if free and is_known then
+			break
 		end
 	end
-	for i, score in ipairs(call('ZMSCORE', HOLDERS, unpack(owners))) do
-		local ends = end_of(score) or 0
-		if ends <= now then
-			return '=' .. (names[i] or i) -- nobody has noticed the end
+	if not (free and is_known) then
+		for i, score in ipairs(owners[1] and call('ZMSCORE', HOLDERS, unpack(owners)) or {}) do
+			local ends = end_of(score) or 0
+			if ends > now then
+				holders, soonest = holders + 1, math.min(soonest, ends)
+			else
+				free = free or slots[i] -- nobody has noticed the end
+			end
 		end
-		soonest = math.min(soonest, ends)
 	end
-	return nil, soonest - now
+	if free and (is_known or not lock.is_new and holders == call('ZCARD', HOLDERS)) then
+		return '=' .. (names[free] or free)
+	end
+	return nil, math.max(1, is_known and soonest - now or call('PTTL', LOCK))
 end
 
 -- Whether a hold with this want fits beside those that there are. Slots of different counts never fit beside

@@ -15,7 +15,7 @@ if is_limited then
 		holders: ; DEL PEXPIREAT1 PTTL ZADD2 ZCARD ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1
 		done: ; GET SET1
 		plain: ; PUBLISH1 SPUBLISH1
-		channel: ; PUBLISH1 SPUBLISH1 SUBSCRIBE
+		channel: ; PUBLISH1 SPUBLISH1
 	]]
 	local names, more_words = {
 		lock = LOCK, state = STATE, list = LIST, timeouts = TIMEOUTS, log = LOG, ours = OURS, holders = KEYS[7],

@@ -244,7 +244,7 @@ end
 local function pass_over_ours(me, ends)
 	local found, ids, gone = call('ZRANGE', OURS, 0, CHUNK - 1, 'WITHSCORES'), {}, {}
 	for i = 1, #found, 2 do
-		if found[i] == me or tonumber(found[i + 1]) >= ends then
+		if found[i] == me or (number(found[i + 1]) or 0) >= ends then
 			break
 		end
 		ids[#ids + 1] = found[i]

@@ -51,6 +51,10 @@ local refusal = open(id, request, strays, {'removed'})
 if refusal then
 	return refusal
 end
+-- The client subscribes before it asks. A server that refuses that reads the request all the same.
+if check and not (check('SUBSCRIBE', CHANNEL) and check('PUBLISH', CHANNEL, '0')) then
+	return redis.error_reply("NOPERM this user has no permissions to run 'PUBLISH " .. CHANNEL .. "'")
+end
 
 local function grant(mode, waited)
 	enter(call, mode, id, want)
@@ -85,7 +89,7 @@ local function need_not(...)
 end
 
 local function leave_queue(its_ticket)
-	record('left', stamp, request, 'by', by, 'waited', int(waited_by(request, its_ticket)))
+	record('left', now, request, nil, by, waited_by(request, its_ticket))
 	end_wait(request, its_ticket)
 end
 
@@ -217,7 +221,7 @@ if has_left then
 	set_last_word(other, 'superseded ' .. by)
 	if stands_at then -- else it seemed dead, and was passed over
 		take_out({other}, ticket)
-		record('superseded', stamp, other, 'by', its_by or '', 'waited', int(its_time), 'actor', by)
+		record('superseded', now, other, nil, its_by, its_time, nil, nil, nil, nil, by)
 	end
 	tell(other, '0') -- it asks, and is answered so
 elseif ticket and ticket ~= is_waiting then

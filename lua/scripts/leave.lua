@@ -19,7 +19,7 @@
 -- include base.lua ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 local id, request, strays, by_other = ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0, ARGV[5] == 'remove'
-local leaving, remover = by_other and id or request, by_other and ARGV[6] or ''
+local leaving, remover = by_other and id or request, by_other and ARGV[6] ~= '' and ARGV[6] or nil
 
 local refusal = open(id, request, strays, {'late'})
 if refusal then
@@ -51,11 +51,11 @@ end
 local was_first = at == 1 or ticket and find_oldest() == leaving
 if ticket then
 	local waiter = waiter_of(leaving)
-	record('left', stamp, leaving, 'by', waiter and waiter.by or '', 'waited', int(waited_by(leaving, ticket)),
-		'actor', remover)
+	record('left', now, leaving, nil, waiter and waiter.by, waited_by(leaving, ticket), nil, nil, nil, nil,
+		remover)
 	end_wait(leaving, ticket)
 elseif at then
-	record('left', stamp, leaving, 'actor', remover)
+	record('left', now, leaving, nil, nil, nil, nil, nil, nil, nil, remover)
 	drop_entry(at)
 end
 if by_other then

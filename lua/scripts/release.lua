@@ -168,9 +168,8 @@ local function ask_to_stop(one)
 		one.notes = (askers ~= '' and askers .. ',' or '') .. request
 		one.by = askers ~= '' and one.by or one.by .. '\n' .. (by or '?')
 		save_hold(one)
-		record('asked', stamp, one.id, 'token', int(one.token), 'by', by_of(one),
-			'held', int(math.max(0, now - (one.since or now))), 'slot', match(one.mode, '^=(.+)$') or '',
-			'actor', by or '')
+		record('asked', now, one.id, one.token, by_of(one), nil, math.max(0, now - (one.since or now)), nil, nil,
+			match(one.mode, '^=(.+)$'), by)
 	end
 	publish(channel(one.id), '0')
 end
@@ -196,8 +195,10 @@ end
 -- id of its own, and may have taken its hold up under a newer token.
 local function stop_one(owner, its_token, lease, its_mode)
 	local one = find_hold(owner)
-	if not one then
-		return number(its_token) and away(owner, number(its_token), number(lease) or 0, its_mode)
+	if not one and not number(its_token) then
+		return nil
+	elseif not one then
+		return away(owner, number(its_token), number(lease) or 0, its_mode)
 	end
 	local ttl, is_wrap = ttl_of(one), has_entry(one, 'w' .. owner) or has_entry(one, 'v' .. owner)
 	if not one.token then

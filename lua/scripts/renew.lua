@@ -163,7 +163,7 @@ end
 local floor, at = read_lost()
 local has_room, other = fit(mode), slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
 if token and not word and (token > lock.token or floor and token > floor and token < at) then
-	record('lost', stamp, id, 'token', int(token), 'by', by, 'slot', slot or '')
+	record('lost', now, id, token, by, nil, nil, nil, nil, slot)
 	introduce()
 	set_last_word(request, 'lost')
 end

@@ -35,7 +35,7 @@ setup_file() {
 	else
 		LD_PRELOAD=$BUILD/programs/still_clock.so start_server
 	fi
-	for name in acquire release renew leave look log; do
+	for name in acquire release renew leave look; do
 		"$TESTS_DIR/../lua/join" "$LUA/scripts/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
 		sha=$(cli -x SCRIPT LOAD <"$BATS_FILE_TMPDIR/$name.lua")
 		[[ $sha =~ ^[0-9a-f]{40}$ ]] || {
@@ -132,7 +132,7 @@ script() {
 	local sha in=$lock
 
 	case $1 in
-	status | queue | view) set -- look "$@" ;;
+	status | queue | view | log) set -- look "$@" ;;
 	esac
 	sha=SHA_$1
 	[[ $in = *'{'* ]] || in="{$in}"

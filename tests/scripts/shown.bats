@@ -165,7 +165,7 @@ for _, words in json.load(sys.stdin):
 	rest=$(printf '%s|' "${reply[@]:2}")
 	anna="anna|${token[anna]}|${token[anna]}|$((token[anna] + 60000))|0|by anna|=|1|"
 	ben="ben|${token[ben]}|${token[ben]}|$((token[ben] + 40000))|0|by ben|=|2|"
-	assert_equal "$rest" "|ben|$ben|$anna$ben"
+	assert_equal "$rest" "|ben||$anna$ben"
 	cli DEL job
 	script log '' '' 1
 	rest=$(printf '%s|' "${reply[@]:2}")

@@ -19,9 +19,9 @@ VERSION = "1"
 NEVER = 2 ** 60
 TYPES = ["hash", "list", "zset", "hash", "stream", "zset", "zset"]
 CHANNEL = "redisson_lock__channel:{" + LOCK + "}"
-SCRIPTS = ["acquire", "release", "renew", "leave", "look", "log"]
+SCRIPTS = ["acquire", "release", "renew", "leave", "look"]
 CHANGING = ["acquire", "release", "renew", "leave"]
-READERS = [("look", ["status"], True), ("look", ["queue"], True), ("log", ["", "", "1"], True), ("look", ["view", "nobody", ""], True)]
+READERS = [("look", ["status"], True), ("look", ["queue"], True), ("look", ["log", "", "", "1"], True), ("look", ["view", "nobody", ""], True)]
 NEEDED = None  # no key whose loss alone mixes up the order of ours
 MOST_FIELDS = 60  # of our hash, when nobody holds or waits any more
 
