@@ -148,26 +148,10 @@ end
 --            its COMMAND ended, "STATUS:CAUSE", with _ for a blank
 --   by       host, pid, user, command and perhaps a reason, separated by tabs; of one that is asked to stop,
 --            the same of the process that asked first, behind a newline
-local function read_hold(id, text)
-	local state, token, since, ends, lease, longest, waited, keep, mode, holds, notes, by = match(text or '',
-		'^(%l+) (%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ([xs=]%S*) (,%S*) (%S+) (.*)$')
-	token, lease = number(token), number(lease)
-	return token and (state == 'held' or state == 'kept') and (lease or 0) <= LONGEST_MS and {
-		id = id, state = state, token = token, since = number(since), ends = number(ends), lease = lease,
-		longest = number(longest), waited = number(waited), keep = number(keep), mode = mode, holds = holds,
-		notes = notes, by = by,
-	} or nil
-end
-
 local function hold_text(hold)
 	return table.concat({hold.state, int(hold.token or 0), column(hold.since), column(hold.ends),
 		column(hold.lease), column(hold.longest), column(hold.waited), column(hold.keep), hold.mode, hold.holds,
 		hold.notes, hold.by}, ' ')
-end
-
--- Who holds, without the process that asks it to stop.
-local function by_of(hold)
-	return match(hold.by, '^[^\n]*')
 end
 
 -- `runs`: what is known of the COMMANDs of this lock, for --once-per and --once-ok:
@@ -242,59 +226,12 @@ local function read_lock(owner)
 	end
 end
 
--- When a lease ends (ms), by its score among the holders; nil if there is none.
-local function end_of(score)
-	score = tonumber(score or nil)
-	return score and math.max(0, math.min(math.floor(score), now + LONGEST_MS))
-end
-
--- entry: as in `holds`
-local function has_entry(hold, entry)
-	return string.find(hold.holds, ',' .. entry .. ',', 1, true) ~= nil
-end
-
--- The entry of this request, or nil.
-local function entry_of(hold, request)
-	local at = string.find(hold.holds, request .. ',', 1, true)
-	local entry = at and string.sub(hold.holds, at - 1, at - 1) .. request
-	return entry and has_entry(hold, entry) and entry or nil
-end
-
-local function count_entries(hold)
-	return select(2, string.gsub(hold.holds, ',', '')) - 1
-end
-
--- The hold of this owner, or nil if it holds nothing now. Of one without a record only the mode is known, and
--- `count`: how many holds there are in this one.
-local function find_hold(owner)
-	if holds[owner] ~= nil then
-		return holds[owner] or nil
-	end
-	local ends = lock.mode and lock.mode ~= 'x' and end_of(call('ZSCORE', HOLDERS, owner))
-	holds[owner] = false
-	if lock.field ~= owner and (ends or 0) <= now then
-		return nil
-	end
-	local hold = read_hold(owner, texts[owner] or call('HGET', STATE, 'h:' .. owner))
-	if hold and (string.sub(hold.mode, 1, 1) ~= lock.mode or lock.mode == 'x' and lock.holder ~= owner) then
-		hold = nil -- that of an earlier hold
-	end
-	hold = hold or {id = owner, state = 'held', mode = lock.mode, holds = ',', notes = '-', by = ''}
-	hold.count = lock.mode == 'x' and number(lock.value) or count_entries(hold)
-	if lock.mode ~= 'x' and not hold.since and not entry_of(hold, owner) then
-		hold.count = hold.count + 1 -- the one that our hash forgot
-	end
-	hold.count = math.max(1, hold.count)
-	holds[owner] = hold
-	return hold
-end
-
 -- ---- What changes it ----
 
 -- The last word on a request, which a late copy of it finds; nil: it is under way, or has never come. This
 -- key is not declared: where the slot of a cluster moves, a key that is not there may not be asked for, and a
--- request that declared it would be refused.
-local word
+-- request that declared it would be refused. asks: the one that this request is to leave, or nil.
+local word, asks
 
 local function set_last_word(request, its_word)
 	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, its_word, 'PX', DONE_TTL_MS)
@@ -308,20 +245,9 @@ local function open(owner, request, strays, late)
 	word = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
 	word = type(word) == 'string' and word or nil
 	local left = tonumber(match(word or '', '^asks (%d+)$'))
-	if not refusal and strays > (left or 0) and (left or not word) then
-		set_last_word(request, 'asks ' .. int(strays))
-	end
+	asks = strays > (left or 0) and (left or not word) and 'asks ' .. int(strays) or nil
 	word = not left and word or nil
 	return refusal or strays < (left or 0) and late or nil
-end
-
--- Lets both keys live until the last of several leases ends. Returns whether that is earlier than it was.
-local function set_last_end()
-	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
-	local before = call('PTTL', LOCK)
-	call('PEXPIREAT', LOCK, int(last))
-	call('PEXPIREAT', HOLDERS, int(last))
-	return last - now < before - CLOCK_SLACK_MS
 end
 
 -- Our hash was used: it stays for another day, for a day after the end of the lease and of a --min-hold, and
@@ -337,4 +263,4 @@ end
 
 -- What the scripts do where there is a queue, or where not all is as usual. To make these functions costs
 -- more than a usual request does: so a script makes them when it has looked, and needs them.
-local pass_on, settle
+local pass_on, settle, set_last_end

@@ -1,11 +1,20 @@
 -- How a hold ends.
 
--- Redisson's waiter at the head sleeps until the end of the lock that it saw when it asked.
-local function tell_redisson()
-	local head = call('LINDEX', LIST, 0)
-	if head and not match(head, '^fairlock:%d+$') then
-		publish(channel(head), '0')
-	end
+-- A hold by its record, or nil.
+local function read_hold(id, text)
+	local state, token, since, ends, lease, longest, waited, keep, mode, holds, notes, by = match(text or '',
+		'^(%l+) (%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ([xs=]%S*) (,%S*) (%S+) (.*)$')
+	token, lease = number(token), number(lease)
+	return token and (state == 'held' or state == 'kept') and (lease or 0) <= LONGEST_MS and {
+		id = id, state = state, token = token, since = number(since), ends = number(ends), lease = lease,
+		longest = number(longest), waited = number(waited), keep = number(keep), mode = mode, holds = holds,
+		notes = notes, by = by,
+	} or nil
+end
+
+-- Who holds, without the process that asks it to stop.
+local function by_of(hold)
+	return match(hold.by, '^[^\n]*')
 end
 
 -- Tells all who have asked for the end of this hold to look again.
@@ -36,53 +45,6 @@ end
 
 local function set_free()
 	lock.field, lock.value, lock.mode, lock.slots, lock.holder = nil, nil, nil, nil, nil
-end
-
--- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. Nil: there was
--- none.
-local missed_at
-
--- The lease of this hold has ended. One that has not renewed since it was handed the lock hangs.
-local function expire(hold)
-	local ends = math.min(hold.ends or now, now)
-	if hold.state == 'held' and hold.since and hold.ends and hold.ends - hold.since < (hold.lease or 0) then
-		missed_at = ends
-	end
-	forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
-end
-
--- Of several holders, ends those whose leases have ended, so many at most.
-local function expire_some(most)
-	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, most)) do
-		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
-		call('ZREM', HOLDERS, id)
-		if hold then
-			expire(hold)
-		end
-	end
-end
-
--- Ends a hold; the lock is free with the last one. The arguments are as for forget_hold.
-local function end_hold(hold, event, status, cause, actor)
-	if lock.mode == 'x' then
-		call('DEL', LOCK)
-		set_free()
-	else
-		-- read before the key may go: a slot of a cluster that moves refuses it from then on
-		local last = call('ZREVRANGE', HOLDERS, 0, 1, 'WITHSCORES')
-		local other = end_of(last[last[1] == hold.id and 4 or 2]) or 0
-		call('ZREM', HOLDERS, hold.id)
-		if other <= now then
-			expire_some(MANY)
-			call('DEL', LOCK)
-			note('DEL', HOLDERS)
-			call('HDEL', STATE, 'holder')
-			set_free()
-		elseif set_last_end() then
-			tell_redisson()
-		end
-	end
-	forget_hold(hold, event, now, status, cause, actor)
 end
 
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.

@@ -16,10 +16,6 @@ local function field_of(mode, id)
 	return mode == 'x' and id or mode == 's' and 'fairlock:shared' or 'fairlock:slots'
 end
 
-local function save_hold(hold)
-	call('HSET', STATE, 'holder', field_of(hold.mode, hold.id), 'h:' .. hold.id, hold_text(hold))
-end
-
 -- Gives the lease of a hold this time to live, ms. Returns whether several holders all end earlier than they
 -- did.
 local function set_ttl(hold, ttl)

@@ -3,6 +3,57 @@
 
 -- ---- One hold ----
 
+-- When a lease ends (ms), by its score among the holders; nil if there is none.
+local function end_of(score)
+	score = tonumber(score or nil)
+	return score and math.max(0, math.min(math.floor(score), now + LONGEST_MS))
+end
+
+-- entry: as in `holds`
+local function has_entry(hold, entry)
+	return string.find(hold.holds, ',' .. entry .. ',', 1, true) ~= nil
+end
+
+-- The entry of this request, or nil.
+local function entry_of(hold, request)
+	local at = string.find(hold.holds, request .. ',', 1, true)
+	local entry = at and string.sub(hold.holds, at - 1, at - 1) .. request
+	return entry and has_entry(hold, entry) and entry or nil
+end
+
+local function count_entries(hold)
+	return select(2, string.gsub(hold.holds, ',', '')) - 1
+end
+
+-- The hold of this owner, or nil if it holds nothing now. Of one without a record only the mode is known, and
+-- `count`: how many holds there are in this one.
+local function find_hold(owner)
+	if holds[owner] ~= nil then
+		return holds[owner] or nil
+	end
+	local ends = lock.mode and lock.mode ~= 'x' and end_of(call('ZSCORE', HOLDERS, owner))
+	holds[owner] = false
+	if lock.field ~= owner and (ends or 0) <= now then
+		return nil
+	end
+	local hold = read_hold(owner, texts[owner] or call('HGET', STATE, 'h:' .. owner))
+	if hold and (string.sub(hold.mode, 1, 1) ~= lock.mode or lock.mode == 'x' and lock.holder ~= owner) then
+		hold = nil -- that of an earlier hold
+	end
+	hold = hold or {id = owner, state = 'held', mode = lock.mode, holds = ',', notes = '-', by = ''}
+	hold.count = lock.mode == 'x' and number(lock.value) or count_entries(hold)
+	if lock.mode ~= 'x' and not hold.since and not entry_of(hold, owner) then
+		hold.count = hold.count + 1 -- the one that our hash forgot
+	end
+	hold.count = math.max(1, hold.count)
+	holds[owner] = hold
+	return hold
+end
+
+local function save_hold(hold)
+	call('HSET', STATE, 'holder', field_of(hold.mode, hold.id), 'h:' .. hold.id, hold_text(hold))
+end
+
 -- Whether a hold was taken by hand, and no process of ours looks after it.
 local function is_by_hand(hold)
 	return hold.state == 'held' and match(hold.holds, '^,h') ~= nil and not match(hold.holds, ',[^h]')
@@ -119,6 +170,72 @@ local function fit(want)
 		return free_slot(want)
 	end
 	return want == 's' and lock.mode == want and want or nil, call('PTTL', LOCK)
+end
+
+-- ---- Ends ----
+
+-- Lets both keys live until the last of several leases ends. Returns whether that is earlier than it was.
+function set_last_end()
+	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
+	local before = call('PTTL', LOCK)
+	call('PEXPIREAT', LOCK, int(last))
+	call('PEXPIREAT', HOLDERS, int(last))
+	return last - now < before - CLOCK_SLACK_MS
+end
+
+-- Redisson's waiter at the head sleeps until the end of the lock that it saw when it asked.
+local function tell_redisson()
+	local head = call('LINDEX', LIST, 0)
+	if head and not match(head, '^fairlock:%d+$') then
+		publish(channel(head), '0')
+	end
+end
+
+-- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. Nil: there was
+-- none.
+local missed_at
+
+-- The lease of this hold has ended. One that has not renewed since it was handed the lock hangs.
+local function expire(hold)
+	local ends = math.min(hold.ends or now, now)
+	if hold.state == 'held' and hold.since and hold.ends and hold.ends - hold.since < (hold.lease or 0) then
+		missed_at = ends
+	end
+	forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
+end
+
+-- Of several holders, ends those whose leases have ended, so many at most.
+local function expire_some(most)
+	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, most)) do
+		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
+		call('ZREM', HOLDERS, id)
+		if hold then
+			expire(hold)
+		end
+	end
+end
+
+-- Ends a hold; the lock is free with the last one. The arguments are as for forget_hold.
+local function end_hold(hold, event, status, cause, actor)
+	if lock.mode == 'x' then
+		call('DEL', LOCK)
+		set_free()
+	else
+		-- read before the key may go: a slot of a cluster that moves refuses it from then on
+		local last = call('ZREVRANGE', HOLDERS, 0, 1, 'WITHSCORES')
+		local other = end_of(last[last[1] == hold.id and 4 or 2]) or 0
+		call('ZREM', HOLDERS, hold.id)
+		if other <= now then
+			expire_some(MANY)
+			call('DEL', LOCK)
+			note('DEL', HOLDERS)
+			call('HDEL', STATE, 'holder')
+			set_free()
+		elseif set_last_end() then
+			tell_redisson()
+		end
+	end
+	forget_hold(hold, event, now, status, cause, actor)
 end
 
 -- ---- Ends that nobody has noticed ----

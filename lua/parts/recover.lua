@@ -59,9 +59,12 @@ local function may_pass_over()
 	return now >= back_at()
 end
 
--- Each script that changes something begins so, behind `open`. Returns the answer of a script that may change
+-- Each script that changes something goes on so, behind `open`. Returns the answer of a script that may change
 -- nothing.
-local function begin(owner)
+local function begin(owner, request)
+	if asks then
+		set_last_word(request, asks)
+	end
 	if MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
 		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
 		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
@@ -92,7 +95,10 @@ end
 -- there was none that counts. UNTIL: see free_slot.
 local function read_lost()
 	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
-	return number(floor), number(at)
+	floor, at = number(floor), number(at)
+	if floor and at then
+		return floor, at
+	end
 end
 
 -- When the loss was noticed that took a hold with this token; nil: none did within its lease, after which that

@@ -69,7 +69,7 @@ local function grant(mode, waited)
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
-if not (word or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
+if not (word or asks or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
 	period ~= '' or match(lock.run, ' %d+$')) then
 	return grant('x', 0)
 end
@@ -126,7 +126,7 @@ end
 
 -- ---- A caller that has the lock, or was told its last word ----
 
-refusal = begin(id)
+refusal = begin(id, request)
 if refusal then
 	return refusal
 end

@@ -16,7 +16,7 @@
 --         {'spelled', name}  another spelling of this name is in use
 --         {'version', theirs, ours}  another version of this protocol
 
--- include base.lua ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
+-- include base.lua
 
 local id, request, strays, by_other = ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0, ARGV[5] == 'remove'
 local leaving, remover = by_other and id or request, by_other and ARGV[6] ~= '' and ARGV[6] or nil
@@ -25,8 +25,11 @@ local refusal = open(id, request, strays, {'late'})
 if refusal then
 	return refusal
 end
+
+-- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
+
 make_room()
-refusal = begin(id)
+refusal = begin(id, request)
 if refusal then
 	return refusal
 end

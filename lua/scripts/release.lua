@@ -53,12 +53,14 @@ if refusal then
 end
 
 -- Usually a process gives back the only hold of a lock for which nobody waits, and that is all of it.
-local hold = mode == 'own' and not (min or word or lock.is_queued) and strays == 0 and lock.mode == 'x' and
-	lock.holder == lock.field and find_hold(id)
-if hold and hold.since and hold.count == 1 and not hold.keep and hold.state == 'held' and hold.notes == '-' and
-	string.sub(hold.holds, 3) == request .. ',' then
-	end_hold(hold, 'released', status, cause)
-	if status == '0' and cause == 'exit' and has_entry(hold, 'w' .. id) then
+local hold = read_hold(id, texts[id])
+if hold and mode == 'own' and not (min or word or asks or lock.is_queued) and lock.mode == 'x' and
+	lock.field == id and lock.holder == id and lock.value == '1' and hold.state == 'held' and hold.since and
+	not hold.keep and hold.notes == '-' and string.sub(hold.holds, 3) == request .. ',' then
+	call('DEL', LOCK)
+	set_free()
+	forget_hold(hold, 'released', now, status, cause)
+	if status == '0' and cause == 'exit' and hold.holds == ',w' .. id .. ',' then
 		note_success(hold)
 	end
 	publish(CHANNEL, '0') -- a client that waits for Redisson's plain lock of this name is in no queue
@@ -73,7 +75,7 @@ local token, again, only, list_asked = number(ARGV[5]), ARGV[6] == '1', ARGV[11]
 local by = ARGV[12] ~= '' and ARGV[12] or nil
 
 make_room()
-refusal = begin(id)
+refusal = begin(id, request)
 if refusal then
 	return refusal
 end

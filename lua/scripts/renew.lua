@@ -24,7 +24,7 @@
 --         {'version', theirs, ours}   another version of this protocol
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
--- include base.lua ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
+-- include base.lua
 
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], number(ARGV[5])
 local token, by, period, strays = number(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
@@ -35,8 +35,11 @@ local refusal = open(id, request, strays, {'late'})
 if refusal then
 	return refusal
 end
+
+-- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
+
 make_room()
-refusal = begin(id)
+refusal = begin(id, request)
 if refusal then
 	return refusal
 end
