@@ -187,6 +187,7 @@ end
 --   grants        how many there were
 --   runs          see read_runs
 --   run, lost, turn, newest  as text: see recover.lua, queue.lua, jobs.lua
+--   ttl           see lock_ttl
 --   is_queued     somebody is in a queue, or was when the script began
 --   is_new        there is no hash of ours yet
 --   spelled       the other spelling of this name that is in use, or nil
@@ -250,12 +251,18 @@ local function open(owner, request, strays, late)
 	return refusal or strays < (left or 0) and late or nil
 end
 
+-- In how many ms key 1 expires, unless somebody gives it another time; -1: never; -2: it is not there.
+local function lock_ttl()
+	lock.ttl = lock.ttl or call('PTTL', LOCK)
+	return lock.ttl
+end
+
 -- Our hash was used: it stays for another day, for a day after the end of the lease and of a --min-hold, and
 -- for as long as somebody will ask for the last start. hold: of the caller, or nil.
 local function touch(hold)
 	local ends = math.max(now, hold and hold.ends or 0, hold and hold.keep or 0)
 	if lock.mode and not (hold and lock.mode == 'x') then
-		ends = math.max(ends, now + call('PTTL', LOCK))
+		ends = math.max(ends, now + lock_ttl())
 	end
 	local ttl = math.max(ends - now + STATE_TTL_MS, (lock.runs.recall or 0) - now)
 	call('PEXPIRE', STATE, int(math.min(ttl, 2 * LONGEST_MS)))

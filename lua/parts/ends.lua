@@ -44,7 +44,7 @@ local function forget_hold(hold, event, time, status, cause, actor)
 end
 
 local function set_free()
-	lock.field, lock.value, lock.mode, lock.slots, lock.holder = nil, nil, nil, nil, nil
+	lock.field, lock.value, lock.mode, lock.slots, lock.holder, lock.ttl = nil, nil, nil, nil, nil, nil
 end
 
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.

@@ -2,10 +2,10 @@
 
 -- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token from
 -- before that was given by a server that has lost its data since. If somebody has slots, until when they may
--- have them: see knows_slots.
+-- have them: see free_slot.
 local function introduce()
 	if lock.is_new then
-		local known_at = lock.mode == '=' and int(now + call('PTTL', LOCK)) or '-'
+		local known_at = lock.mode == '=' and int(now + lock_ttl()) or '-'
 		lock.is_new, lock.run, lock.lost = false, '- ' .. stamp .. ' -', '0 ' .. stamp .. ' ' .. known_at
 		call('HSET', STATE, 'name', LOCK, 'v', VERSION, 'run', lock.run, 'lost', lock.lost)
 	end
@@ -22,6 +22,7 @@ local function set_ttl(hold, ttl)
 	hold.ends = now + ttl
 	if lock.mode == 'x' then
 		call('PEXPIRE', LOCK, ttl)
+		lock.ttl = ttl
 		return false
 	end
 	call('ZADD', HOLDERS, int(now + ttl), hold.id)
@@ -40,7 +41,7 @@ local function enter(run, mode, id, want)
 		not run('HSET', LOCK, field, match(mode, '^=') and (slots or 0) or 1) then
 		return false
 	end
-	lock.field, lock.value, lock.mode, lock.slots = field, '1', string.sub(mode, 1, 1), slots
+	lock.field, lock.value, lock.mode, lock.slots, lock.ttl = field, '1', string.sub(mode, 1, 1), slots, nil
 	return true
 end
 

@@ -62,7 +62,7 @@ end
 -- What is left of the lease, ms; -1: the key has no time to live.
 local function ttl_of(hold)
 	if lock.mode == 'x' then
-		return call('PTTL', LOCK)
+		return lock_ttl()
 	end
 	return (end_of(call('ZSCORE', HOLDERS, hold.id)) or now) - now
 end
@@ -156,7 +156,7 @@ local function free_slot(want)
 	if free and (is_known or not lock.is_new and holders == call('ZCARD', HOLDERS)) then
 		return '=' .. (names[free] or free)
 	end
-	return nil, math.max(1, is_known and soonest - now or call('PTTL', LOCK))
+	return nil, math.max(1, is_known and soonest - now or lock_ttl())
 end
 
 -- Whether a hold with this want fits beside those that there are. Slots of different counts never fit beside
@@ -169,7 +169,7 @@ local function fit(want)
 	elseif lock.mode == '=' and is_slot and (not (count and lock.slots) or count == lock.slots) then
 		return free_slot(want)
 	end
-	return want == 's' and lock.mode == want and want or nil, call('PTTL', LOCK)
+	return want == 's' and lock.mode == want and want or nil, lock_ttl()
 end
 
 -- ---- Ends ----
@@ -177,10 +177,11 @@ end
 -- Lets both keys live until the last of several leases ends. Returns whether that is earlier than it was.
 function set_last_end()
 	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
-	local before = call('PTTL', LOCK)
+	local before = lock_ttl()
 	call('PEXPIREAT', LOCK, int(last))
 	call('PEXPIREAT', HOLDERS, int(last))
-	return last - now < before - CLOCK_SLACK_MS
+	lock.ttl = last - now
+	return lock.ttl < before - CLOCK_SLACK_MS
 end
 
 -- Redisson's waiter at the head sleeps until the end of the lock that it saw when it asked.
@@ -301,7 +302,7 @@ local function notice_ends(owner)
 		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or somebody deleted the key
 			call('DEL', LOCK)
 			lock.holder = lock.field
-			lock.field, lock.value, lock.mode, lock.slots = nil, nil, nil, nil
+			lock.field, lock.value, lock.mode, lock.slots, lock.ttl = nil, nil, nil, nil, nil
 		end
 	end
 	if lock.holder and lock.holder ~= lock.field then
@@ -319,7 +320,7 @@ local function notice_ends(owner)
 		end_unnoticed(mine)
 	end
 	if lock.mode == 'x' then
-		cut_lease(find_hold(lock.field), call('PTTL', LOCK))
+		cut_lease(find_hold(lock.field), lock_ttl())
 	elseif lock.mode then -- leases of less than 30 s are over soon
 		local found = call('ZRANGE', HOLDERS, '+inf', int(now + 30000), 'BYSCORE', 'REV', 'LIMIT', 0, ENDS_MOST,
 			'WITHSCORES')
@@ -339,7 +340,7 @@ local function first_holder(living)
 	if MODES[lock.field] then
 		found = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 20, 'WITHSCORES')
 	elseif lock.field then
-		local ttl = call('PTTL', LOCK)
+		local ttl = lock_ttl()
 		found[2] = ttl >= 0 and now + ttl or nil
 	end
 	for i = 1, #found, 2 do

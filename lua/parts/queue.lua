@@ -443,8 +443,8 @@ function settle(hold, has_left, me)
 	put_first_marker()
 	renew_markers()
 	local marker, heard = marker_to_hear()
-	local waiting = call('ZCARD', OURS)
-	for _, id in ipairs(marker and (has_left or heard < math.min(2, waiting)) and next_of_ours(nil, 2) or {}) do
+	local lacks = marker and (has_left or heard < math.min(2, call('ZCARD', OURS)))
+	for _, id in ipairs(lacks and next_of_ours(nil, 2) or {}) do
 		if id ~= me then
 			tell(id, '0')
 		end
@@ -456,7 +456,7 @@ function settle(hold, has_left, me)
 		call('PEXPIRE', LIST, QUEUE_TTL_MS)
 		call('PEXPIRE', TIMEOUTS, QUEUE_TTL_MS)
 	end
-	if waiting > 0 then
+	if find_oldest() then
 		call('PEXPIRE', OURS, QUEUE_TTL_MS)
 	end
 	if not lock.is_new then

@@ -330,7 +330,7 @@ if not room or first and first ~= request or now < back_at() then
 		ask_in = math.min(ms + 1, SIGN_OF_LIFE_MS)
 	end
 	local marker, heard = settle(nil, has_left, request)
-	return {'queued', int(ticket), ask_in, first == request and 1 or 0, call('PTTL', LOCK), now,
+	return {'queued', int(ticket), ask_in, first == request and 1 or 0, lock_ttl(), now,
 		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
 end
 local waited = ticket and waited_by(request, ticket) or 0

@@ -65,7 +65,7 @@ local function all_holds()
 		ends = call('ZRANGE', HOLDERS, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, MANY, 'WITHSCORES')
 	elseif lock.field then
 		found[1] = find_hold(lock.field)
-		found[1].ttl = call('PTTL', LOCK)
+		found[1].ttl = lock_ttl()
 	end
 	for i = 1, #ends, 2 do
 		fields[#fields + 1] = 'h:' .. ends[i]
@@ -117,7 +117,7 @@ local function slots_wanted(want)
 end
 
 local function status()
-	local rows, first, too_long = {}, {'', 0, call('PTTL', LOCK), '', '', '', 0, 0, '', 0}, 0
+	local rows, first, too_long = {}, {'', 0, lock_ttl(), '', '', '', 0, 0, '', 0}, 0
 	local largest, named = 0, 0 -- of the slots that are taken
 	local events = call('HMGET', STATE, 'n:granted', 'n:expired', 'n:forced', 'n:lost')
 	for i = 1, #events do

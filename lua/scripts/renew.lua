@@ -50,7 +50,7 @@ local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wr
 local function renewed()
 	local ttl = extend(hold, lease)
 	if not hold.token and lock.mode == '=' and not lock.is_new then -- see free_slot
-		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + call('PTTL', LOCK))
+		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + lock_ttl())
 		call('HSET', STATE, 'lost', lock.lost)
 	end
 	-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees
