@@ -292,11 +292,9 @@ local function cut_lease(hold, ttl)
 end
 
 -- Notices what happened since the last script: no script runs at the moment when a lease ends or somebody
--- deletes the key. Of several holders, so many as one script can look at. owner: of the caller, which must
--- not have two holds.
+-- deletes the key. Of several holders, so many as one script can look at.
 local ENDS_MOST = 20
-local function notice_ends(owner)
-	local mine = read_hold(owner, texts[owner])
+local function notice_ends()
 	if MODES[lock.field] then
 		expire_some(ENDS_MOST)
 		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or somebody deleted the key
@@ -315,9 +313,6 @@ local function notice_ends(owner)
 		for _, hold in ipairs(left) do
 			end_unnoticed(hold)
 		end
-	elseif MODES[lock.field] and mine and holds[owner] == nil and not find_hold(owner) then
-		note('ZREM', HOLDERS, owner)
-		end_unnoticed(mine)
 	end
 	if lock.mode == 'x' then
 		cut_lease(find_hold(lock.field), lock_ttl())

@@ -9,7 +9,7 @@ if is_limited then
 		state: HGET1 HMGET1; HDEL1 HINCRBY2 HSCAN1 HSET2 PEXPIRE1
 		lock: HGETALL PTTL; DEL HSET2 PEXPIRE1 PEXPIREAT1
 		list: EXISTS LRANGE2; LINDEX1 LPUSH1 LREM2 PERSIST PEXPIRE1 RPUSH1
-		timeouts: EXISTS; PERSIST PEXPIRE1 ZADD2 ZRANGE2 ZREM1
+		timeouts: EXISTS; PERSIST PEXPIRE1 ZADD2 ZCARD ZRANGE2 ZREM1 ZSCORE1
 		log: ; PEXPIRE1 XADD3 XREVRANGE2
 		ours: EXISTS ZCARD ZRANGE2 ZSCORE1; PEXPIRE1 ZADD2 ZCOUNT2 ZRANK1 ZREM1 ZREVRANGE2
 		holders: ; DEL PEXPIREAT1 PTTL ZADD2 ZCARD ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1
@@ -32,11 +32,6 @@ if is_limited then
 					(words[1] and ' ' .. words[1] or '') .. "'")
 			end
 		end
-	end
-
-	local refusal = first_of('nothing', 'TIME') -- which each script asks for
-	if refusal then
-		return refusal
 	end
 
 	-- Returns the refusal, or nil. more: object and commands of a script that only reads, beside what all of

@@ -126,7 +126,7 @@ end
 
 -- ---- A caller that has the lock, or was told its last word ----
 
-refusal = begin(id, request)
+refusal = begin(request)
 if refusal then
 	return refusal
 end
@@ -152,9 +152,6 @@ end
 local is_waiting, brought = ticket_of(request), ticket
 local other, other_since, other_ticket = read_newest()
 ticket = ticket or is_waiting -- it has not heard its ticket
-if not ticket and other == request then
-	ticket = other_ticket -- and was passed over meanwhile
-end
 
 -- --supersede: since when the caller waits, ms; its ticket may be that of another one.
 local waits_from = newest and (newest > 0 and (newest < MOST and newest or now) or math.max(0, now + newest))

@@ -199,9 +199,7 @@ local function view()
 			place = waiter.id == id and waiting or place
 		end
 	end
-	if #all >= PLACES then
-		waiting = waiting + math.max(0, call('ZCARD', OURS) - PLACES)
-	end
+	waiting = waiting + math.max(0, call('ZCARD', OURS) - PLACES)
 	local hold = first_holder(true)
 	local token = hold and hold.since and int(hold.token) or ''
 	local owner, by, held, mode, holders, next_end, by_hand = about()

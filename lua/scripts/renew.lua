@@ -39,7 +39,7 @@ end
 -- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 make_room()
-refusal = begin(id, request)
+refusal = begin(request)
 if refusal then
 	return refusal
 end
@@ -152,10 +152,6 @@ if token and not word then
 		holds[id] = hold
 		set_ttl(hold, lease)
 		restore()
-		if lock.turn ~= '' then
-			lock.turn = ''
-			call('HDEL', STATE, 'turn')
-		end
 		pass_on()
 		return renewed()
 	end

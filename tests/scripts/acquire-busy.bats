@@ -82,3 +82,13 @@ load ../lib/scripts
 	ask ben limit=0
 	answered queued "${ticket[ben]}"
 }
+
+@test "acquire with mode try passes over the dead, and is not before the living" {
+	acquire anna
+	queue_up ben cleo
+	absent ben
+	cli DEL job >/dev/null
+	acquire dora mode=try
+	answered busy
+	queue_is cleo
+}

@@ -174,3 +174,18 @@ essence() {
 	late renew anna hold_mode='=2'
 	late release anna
 }
+
+@test "a waiter that a late copy of its first request queued anew has its old place, and leaves none behind" {
+	acquire anna
+	queue_up ben
+	queue_up cleo
+	earlier=${ticket[ben]}
+	cli ZREM "$(key_ours)" ben >/dev/null
+	cli HDEL "$(key_state)" w:ben >/dev/null
+	redisson_waits mallory
+	acquire ben
+	answered queued
+	ask ben "old_ticket=$earlier"
+	answered queued "$earlier"
+	queue_is ben cleo mallory
+}

@@ -116,3 +116,37 @@ load ../lib/handover
 	answered granted ben
 	assert_equal "${reply[6]}" =1
 }
+
+@test "the renew command keeps a slot that our hash, which was deleted, does not know" {
+	acquire anna want='#2' lease=10000
+	cli DEL "$(key_state)"
+	acquire ben want='#2'
+	answered queued
+	script renew anna command '' 30000 '' 'by command' '' 0 '=1' '' ''
+	answered renewed
+	later 10001
+	ask ben want='#2'
+	answered queued
+	later 20000
+	ask ben want='#2'
+	answered granted ben
+}
+
+@test "a process that went into a hold beside others does not end it if our hash was deleted" {
+	acquire anna want=s
+	acquire ben want=s
+	acquire anna request=inner want=s
+	cli DEL "$(key_state)"
+	release anna request=inner
+	answered released 1
+	assert_equal "$(holders)" 'anna ben'
+}
+
+@test "a slot whose owner has no lease any more is given to the next" {
+	acquire anna want='#2'
+	acquire ben want='#2'
+	cli ZREM "$(key_holders)" anna >/dev/null
+	acquire cleo want='#2'
+	answered granted cleo
+	assert_equal "${reply[6]}" =1
+}

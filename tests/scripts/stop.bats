@@ -120,3 +120,23 @@ load ../lib/handover
 	run -0 entry 1
 	refute_line --regexp '^(actor|slot)'
 }
+
+@test "a hold that acquire takes is over for who asked, although the same owner holds the lock again" {
+	acquire anna kind=h
+	request_stop xena
+	answered stops 'by hand'
+	release anna
+	later 10
+	acquire anna kind=h
+	request_stop xena "list=$list"
+	assert_equal "${reply[*]}" stops
+}
+
+@test "a hold of Redisson cannot be asked, and is over when the lock is" {
+	redisson_takes mallory
+	request_stop xena
+	answered stops alone
+	cli DEL job >/dev/null
+	request_stop xena "list=$list"
+	assert_equal "${reply[*]}" stops
+}

@@ -108,3 +108,26 @@ load ../lib/handover
 	answered granted anna "${token[anna]}"
 	assert_equal "${reply[5]} ${reply[6]}" '2 x'
 }
+
+@test "a process of an owner whose hold is another one by now has lost its own" {
+	acquire anna
+	local earlier=${token[anna]}
+	later 10
+	cli DEL job >/dev/null
+	acquire anna request=other
+	answered granted anna
+	renew anna "holder_token=$earlier"
+	answered released
+	renew anna request=other
+	answered renewed
+}
+
+@test "a waiter goes into the hold that it inherited, also if it stands in the queue" {
+	acquire anna
+	queue_up ben
+	queue_up cleo
+	ask ben inherited=anna
+	answered granted anna
+	assert_equal "${reply[5]}" 2
+	queue_is cleo
+}
