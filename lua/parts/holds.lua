@@ -118,8 +118,9 @@ end
 -- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N
 -- (`#N`), or the first free one of some slots (`=A,B,C`).
 
--- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends. If
--- somebody deleted our hash, it must know again which slots all holders have, or their leases must have ended.
+-- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
+-- If somebody deleted our hash, it must know again which slots all holders have, or their leases must have
+-- ended.
 local function free_slot(want)
 	local count, names, owners, slots = count_of(want), {}, {}, {}
 	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0

@@ -19,8 +19,8 @@ end
 
 -- ---- Redisson's list ----
 
--- What the list has, in order; and its markers: `ticket`, and the place `at` which it stands. The list is read
--- whole, once: ours are not in it.
+-- What the list has, in order; and its markers: `ticket`, and the place `at` which it stands. The list is
+-- read whole, once: ours are not in it.
 local list, batches = call('LRANGE', LIST, 0, -1), {}
 
 local function find_batches()
@@ -351,7 +351,8 @@ local function hand_over(id, ticket, mode)
 	local waiter = waiter_of(id)
 	-- One that need not run is told its turn, asks, and is answered so. And a slot of a cluster that is moving
 	-- refuses the key that has just gone.
-	if not waiter or waiter.secret == '-' or is_stuck or need_not_run(waiter.period, waits_since(id, ticket)) then
+	if not waiter or waiter.secret == '-' or is_stuck or
+		need_not_run(waiter.period, waits_since(id, ticket)) then
 		return false
 	end
 	local owner = waiter.owner == '-' and id or waiter.owner

@@ -59,8 +59,8 @@ local function may_pass_over()
 	return now >= back_at()
 end
 
--- Each script that changes something goes on so, behind `open`. Returns the answer of a script that may change
--- nothing.
+-- Each script that changes something goes on so, behind `open`. Returns the answer of a script that may
+-- change nothing.
 local function begin(request)
 	if asks then
 		set_last_word(request, asks)
@@ -101,8 +101,8 @@ local function read_lost()
 	end
 end
 
--- When the loss was noticed that took a hold with this token; nil: none did within its lease, after which that
--- of each hold that was not taken up has passed.
+-- When the loss was noticed that took a hold with this token; nil: none did within its lease, after which
+-- that of each hold that was not taken up has passed.
 local function lost_at(token, lease)
 	local floor, at = read_lost()
 	return at and token > floor and math.abs(now - at) < lease and at or nil

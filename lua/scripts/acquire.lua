@@ -69,8 +69,8 @@ local function grant(mode, waited)
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
-if not (word or asks or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or newest or
-	period ~= '' or match(lock.run, ' %d+$')) then
+if not (word or asks or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or
+	newest or period ~= '' or match(lock.run, ' %d+$')) then
 	return grant('x', 0)
 end
 
@@ -156,8 +156,8 @@ ticket = ticket or is_waiting -- it has not heard its ticket
 -- --supersede: since when the caller waits, ms; its ticket may be that of another one.
 local waits_from = newest and (newest > 0 and (newest < MOST and newest or now) or math.max(0, now + newest))
 other = newest and other ~= request and other or nil
--- Whether it began to wait later than the newest, or at the same time, and our hash does not know it: data were
--- lost. The newest was back first, or the hash is a copy from before the caller came.
+-- Whether it began to wait later than the newest, or at the same time, and our hash does not know it: data
+-- were lost. The newest was back first, or the hash is a copy from before the caller came.
 local is_newest_again = other and ticket and not is_waiting and newest + CLOCK_SLACK_MS >= other_since
 -- A caller with a ticket was here before the newest, but for that case. Any other caller comes for the first
 -- time: it is older if it has been asking for longer than the newest has waited. If the newest began in the

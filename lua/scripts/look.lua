@@ -43,8 +43,8 @@
 --         entries  {{id, {field, value...}}...}, newest first
 --         holder   of several the one whose lease ends first
 --         waiters  who is present, first is next: {{since ms or '', by}...}
---         holds    those whose end nobody has noticed: {{owner, token, since, until, waited, by, mode, slot or
---                  ''}...}; mode is x, s or =
+--         holds    those whose end nobody has noticed: {{owner, token, since, until, waited, by, mode,
+--                  slot or ''}...}; mode is x, s or =
 
 -- include base.lua
 
@@ -57,8 +57,8 @@ end
 
 -- include ends.lua grant.lua holds.lua jobs.lua waiters.lua
 
--- All holds in the order of their grants, so many as one script can look at: those that go on, with what is left
--- of their leases as `ttl`, and those whose end nobody has noticed.
+-- All holds in the order of their grants, so many as one script can look at: those that go on, with what is
+-- left of their leases as `ttl`, and those whose end nobody has noticed.
 local function all_holds()
 	local found, fields, ends = {}, {}, {}
 	if MODES[lock.field] then
