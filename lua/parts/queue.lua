@@ -127,10 +127,20 @@ end
 
 -- ---- Waiters of ours ----
 
+-- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
+-- or it has come back.
+local function put_first_marker()
+	local id, ticket = find_oldest()
+	if id and not markers[list[1]] and ticket < (marker_behind(0) or MOST) then
+		add_marker('LPUSH', ticket)
+	end
+end
+
 -- Takes a waiter of ours out. It takes its marker along if its batch is empty then: Redisson's unlock would
 -- speak to a marker that nobody listens to. For ids that are all in the batch of this ticket.
 local function take_out(ids, ticket)
 	local fields = {}
+	put_first_marker() -- else an older one would seem to be in this batch
 	for i, id in ipairs(ids) do
 		fields[i], waiters[id] = 'w:' .. id, false
 	end
@@ -152,15 +162,6 @@ local function end_wait(id, ticket)
 	take_out({id}, ticket)
 	if newest == id then
 		set_newest(id, since, nil)
-	end
-end
-
--- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
--- or it has come back.
-local function put_first_marker()
-	local id, ticket = find_oldest()
-	if id and not markers[list[1]] and ticket < (marker_behind(0) or MOST) then
-		add_marker('LPUSH', ticket)
 	end
 end
 
