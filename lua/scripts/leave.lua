@@ -30,6 +30,7 @@ read_lock(id)
 if lock.refusal then
 	return lock.refusal
 end
+make_room()
 local late, word = is_late(request, strays)
 
 -- include holds.lua recover.lua jobs.lua waiters.lua queue.lua
@@ -46,7 +47,6 @@ end
 if late then
 	return {'late'}
 end
-make_room()
 local refused = begin(id)
 if refused then
 	return refused

@@ -56,6 +56,9 @@ read_lock(id)
 if lock.refusal then
 	return lock.refusal
 end
+if strays > 0 then
+	make_room() -- for the last word
+end
 local late, word = is_late(request, strays)
 local hold -- that ends
 

@@ -40,6 +40,7 @@ read_lock(id)
 if lock.refusal then
 	return lock.refusal
 end
+make_room()
 local late, word = is_late(request, strays)
 local hold -- that is renewed
 
@@ -175,7 +176,6 @@ end
 if late then
 	return {'late'}
 end
-make_room()
 local refused = begin(id)
 if refused then
 	return refused
