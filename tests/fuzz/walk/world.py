@@ -12,6 +12,7 @@ from redisson import Redisson
 from server import BEGIN_US, ServerError
 
 REQUEST_US = 150  # each request takes so long
+MOST_REQUESTS = 20000  # of one walk
 LATEST_MS = 540000  # no copy comes later
 PAUSE_MS = 2000  # after a restart
 
@@ -99,6 +100,7 @@ class World:
         self.us += REQUEST_US
         self.set_clock()
         self.requests += 1
+        demand(self.requests < MOST_REQUESTS, "spins", f"a walk makes {self.requests} requests")
         connection = self.servers.connection
         connection.send(*words)
         connection.send("EVALSHA", self.servers.shas["keys"], len(protocol.KEYS), *protocol.KEYS)
