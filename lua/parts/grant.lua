@@ -8,6 +8,7 @@ local function introduce()
 		local known_at = lock.mode == '=' and int(now + lock_ttl()) or '-'
 		lock.is_new, lock.run, lock.lost = false, '- ' .. stamp .. ' -', '0 ' .. stamp .. ' ' .. known_at
 		call('HSET', STATE, 'name', LOCK, 'v', VERSION, 'run', lock.run, 'lost', lock.lost)
+		call('PEXPIRE', STATE, STATE_TTL_MS) -- also if this script changes nothing else
 	end
 end
 

@@ -99,9 +99,19 @@ end
 
 -- ---- Waiters of ours ----
 
+-- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
+-- or it has come back.
+local function put_first_marker()
+	local id, ticket = find_oldest()
+	if id and not has_marker_at(1) and not (batches[1] and ticket >= batches[1].ticket) then
+		add_marker('LPUSH', ticket)
+	end
+end
+
 -- Takes waiters of ours out, who are all in the batch of this ticket. They take its marker along if it is
 -- empty then: Redisson's unlock would speak to a marker that nobody listens to.
 local function take_out(ids, ticket)
+	put_first_marker() -- else an older one would seem to be in this batch
 	local fields, index = {}, batches[1] and 1
 	for i, id in ipairs(ids) do
 		fields[i], waiters[id] = 'w:' .. id, false
@@ -124,15 +134,6 @@ local function end_wait(id, ticket)
 	take_out({id}, ticket)
 	if newest == id then
 		set_newest(id, since, nil)
-	end
-end
-
--- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
--- or it has come back.
-local function put_first_marker()
-	local id, ticket = find_oldest()
-	if id and not has_marker_at(1) and not (batches[1] and ticket >= batches[1].ticket) then
-		add_marker('LPUSH', ticket)
 	end
 end
 

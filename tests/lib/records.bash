@@ -1,11 +1,9 @@
 # The records in our hash of the lock `lock`, by the names of their columns: part of helpers.bash.
 
-# By the letter in front of the colon, or by the whole name of the field.
+# By the letter in front of the colon.
 declare -gA columns_of=(
 	[h]='state token since ends lease longest waited keep mode holds notes by'
 	[w]='seen lease secret kind period want owner by'
-	[run]='id up back' [lost]='token at until' [newest]='id since' [turn]='id score absent told'
-	[runs]='last whose before ok-started ok-ended recall once'
 )
 
 # number_of FIELD NAME: which column of the record in this field it is, from 1
@@ -17,7 +15,7 @@ number_of() {
 		((number++))
 	done
 	[ "$name" = "$2" ] || fail "$1 has no column '$2'"
-	[ "$2" != by ] && [ "$2" != answer ] || number=$number- # may contain blanks
+	[ "$2" != by ] || number=$number- # may contain blanks
 	echo "$number"
 }
 

@@ -1,6 +1,6 @@
-/* A library that a test preloads into a server. The server's clock shows the time that stands in the
- * file STILL_CLOCK (µs since the epoch, 8 bytes), and only the test moves it. The monotonic clock, by
- * which the server does its own work, is the true one. */
+/* A library that a test preloads into a server. The server's clock shows the time that stands in
+ * the file STILL_CLOCK (µs since the epoch, 8 bytes), and only the test moves it. The monotonic
+ * clock, by which the server does its own work, is the true one. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

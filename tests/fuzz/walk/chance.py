@@ -28,12 +28,15 @@ class Chance:
         self.crowd = CROWD if maybe(4) else 0
         self.redissons = random.randint(1, 3) if maybe(45) else 0
         self.ages = self.one([["new"], ["new", "old"], ["old"]])
-        weights = {"start": 18, "wait": 26, "end": 8}
+        weights, self.pauses = {"start": 18, "wait": 26, "end": 8}, PAUSES
+        self.calm = maybe(20)  # many beside Redisson, and nothing fails: so all is in time
+        if self.calm:
+            self.most, self.redissons, self.damages, self.delays, self.pauses = 6, 3, False, [0], PAUSES[:8]
         for name, percent, weight in (
                 ("inner", 25, 5), ("quit", 40, 4), ("kill", 55, 4), ("hang", 45, 5), ("cut", 55, 7), ("any", 30, 3), ("force", 30, 3),
                 ("remove", 25, 3), ("forget", 10, 2), ("stop", 25, 3), ("show", 30, 2), ("lose", 30, 3), ("restart", 25, 2),
                 ("clock", 8, 2), ("stall", 15, 2), ("memory", 8, 2)):
-            if maybe(percent):
+            if maybe(80 * (name in ("quit", "remove", "cut")) if self.calm else percent):
                 weights[name] = weight
         if self.redissons:
             weights["redisson"] = 14
@@ -45,6 +48,8 @@ class Chance:
             weights["copy"] = 2
         if self.damages:
             weights["damage"] = 25
+        if self.calm:
+            weights.update({name: 10 for name in ("quit", "cut") if name in weights})
         self.names, self.weights, self.count = list(weights), list(weights.values()), 0
 
     def one(self, choices):
@@ -111,11 +116,13 @@ class Chance:
             if self.maybe(4):
                 options["ahead"] = self.one([-2000, 2000, 400000])
             return ["redisson", self.name("r"), options]
+        if self.calm:
+            return None
         who = self.one(theirs)
         return self.one([["break", who], ["kill", who, True], ["hang", who], ["wake", who]])
 
     def wait(self, world):
-        return ["wait", self.one(PAUSES)]
+        return ["wait", self.one(self.pauses)]
 
     def end(self, world):
         return ["end", self.somebody(world, "holds", ours=False)]

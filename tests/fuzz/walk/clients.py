@@ -24,7 +24,7 @@ class Party:
 
     ours, owner, place, newest, kind, inherited, period, gone, delay = False, None, None, False, "", (), "", None, 0
     joined, confirmed, arrived = -1, -1, NEVER
-    displaced, broken, is_awaited, ended = False, False, False, None
+    displaced, was_away, broken, is_awaited, ended = False, False, False, False, None
     alive, awake, connected = True, True, True
 
     def counts(self, now):

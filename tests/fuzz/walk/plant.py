@@ -6,6 +6,7 @@ usage: plant.py [--requests 100000] [--seed 1] [NAME...]
 The faults are in faults.txt: a name, a file, and the text that is taken out and put in."""
 
 import argparse
+import glob
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
+WALKS = sorted(glob.glob(os.path.join(ROOT, "tests", "fuzz", "corpus", "walk", "*")))
 
 
 def faults():
@@ -53,7 +55,7 @@ def main():
             shutil.copytree(os.path.join(ROOT, "lua"), folder, dirs_exist_ok=True)
             plant(folder, *fault)
             run = subprocess.run([sys.executable, os.path.join(HERE, "walk.py"), "--lua", folder, "--requests", options.requests,
-                                  "--seed", options.seed, "--most", "1", "--no-shrink"], capture_output=True, text=True)
+                                  "--seed", options.seed, "--most", "1", "--no-shrink", *WALKS], capture_output=True, text=True)
         said = run.stdout.splitlines()
         how = next((line.strip("# ") for line in said if line.startswith("    # ")), "")
         verdict, last = "found" if run.returncode == 1 else "MISSED", said[-1] if said else run.stderr[-300:]

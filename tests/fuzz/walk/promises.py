@@ -9,6 +9,7 @@ from clients import NEVER
 PAUSE_MS = 2000
 IDLE_MS = 1500  # nobody hangs, and nothing was lost
 SIGN_OF_LIFE_MS = 10500
+FOR_GOOD = ("removed", "superseded", "left", "ran ok")  # another answer is worth asking again, if it was lost
 NOWHERE = 1 << 62  # the place of a client that never waited
 
 
@@ -46,7 +47,7 @@ class Promises:
     def __init__(self, world):
         self.world = world
         self.disturbed, self.broken, self.lost = -1, -1, -1  # when that was last
-        self.stepped, self.is_loss_unseen, self.paused_until, self.is_mixed_up = False, False, 0, False
+        self.stepped, self.is_loss_unseen, self.paused_until = False, False, 0
         self.free_since = world.ms()
         self.modes, self.tokens, self.allowed, self.entries, self.broken_by_force = {}, {}, {}, {}, {}
         self.last_token, self.last_ticket = 0, 0
@@ -67,7 +68,6 @@ class Promises:
         if key == protocol.LOG:
             return
         self.disturb()
-        self.is_mixed_up = self.is_mixed_up or key == protocol.NEEDED
         if key in (protocol.LOCK, protocol.HOLDERS):
             self.break_all()
         if key in protocol.QUEUE:
@@ -123,7 +123,7 @@ class Promises:
         for token, owner, mode in sorted(grants):
             self.granted(owner, token, mode)
         if client and script == "acquire" and client.place is not None and not before.has(client.id):
-            client.displaced = True  # it comes back, and Redisson's clients may have come meanwhile
+            client.was_away = True  # it comes back, and Redisson's clients that came later may stand before it
         self.follow(request, answer, late, new)
         for owner in new:
             is_taken_up = script == "renew" and owner == words[0]
@@ -184,7 +184,7 @@ class Promises:
             is_held = client.id in self.world.look.holders and not self.entries.get(client.id)
             demand(not is_held or self.lost >= 0, "left", f"{client.id} has left, and holds")
         brings = int(client.ticket or NOWHERE) // 1000 if request.name == "ask" else int(client.token or NOWHERE)
-        if self.is_loss_unseen and request.name in ("ask", "renew") and brings < self.lost_ms + 10:
+        if self.is_loss_unseen and what != "OOM" and request.name in ("ask", "renew") and brings < self.lost_ms + 10:
             # if both were at nearly the same time, the scripts may or may not notice it
             self.is_loss_unseen, self.paused_until = False, world.ms() + PAUSE_MS if brings < self.lost_ms - 10 else 0
         if script == "acquire" and not late:
@@ -215,7 +215,8 @@ class Promises:
             demand(1 <= answer["ask_in"] <= 10500, "ask_in", f"{client.id} is to ask again in {answer['ask_in']} ms")
             demand(not client.ticket or ticket == int(client.ticket), "ticket",
                    f"{client.id} had ticket {client.ticket}, and gets {ticket}")
-            demand(client.gone is None or self.lost >= 0, "gone", f"{client.id} was {client.gone}, and waits again")
+            demand(client.gone not in FOR_GOOD or self.lost >= 0, "gone", f"{client.id} was {client.gone}, and waits again")
+            client.gone = None
             if client.place != ticket:
                 client.place, client.arrived = ticket, world.requests
                 demand(ticket > self.last_ticket or client.newest or client.ticket or client.is_repeating or self.lost >= 0, "ticket",
@@ -229,7 +230,7 @@ class Promises:
                 holds = other.owner in world.look.holders
                 if other.ours and other.newest and other.first_asked is not None and other.state == "waits" and not (other.gone or holds):
                     other.gone = "superseded"
-                    if other.place is not None:  # it has that place
+                    if other.place is not None and (what != "queued" or self.lost < 0):  # it has that place
                         client.place, client.displaced = min(client.place or NOWHERE, other.place), True
         if what not in ("queued", "granted", "OOM"):
             client.gone = what
@@ -264,7 +265,7 @@ class Promises:
         """The server knows the hold of everybody who counts on one, for as long as that."""
         now, ahead = self.world.ms(), self.world.ahead
         for client in self.world.clients.values():
-            if client.counts(now) and not self.is_excused(client) and not self.is_mixed_up:
+            if client.counts(now) and not self.is_excused(client):
                 end = after.holders.get(client.owner)
                 demand(end is not None and end >= client.deadline + ahead - 1, "lost",
                        f"{client.id} counts on {client.owner} until {client.deadline + ahead}, and the server has it until {end}")
@@ -280,7 +281,7 @@ class Promises:
             if other.owner in after.holders:
                 continue
             if other.ours and other.is_ready(self):
-                demand(other.place >= place or other.period or self.is_mixed_up, "order",
+                demand(other.place >= place or other.period, "order",
                        f"{client.id} with place {client.place} goes before {other.id} with {other.place}")
             elif other.ours and now < self.paused_until and other.is_awaited and other.alive and other.state == "waits":
                 demand(other.place >= place or other.period or other.gone, "pause",
@@ -351,7 +352,7 @@ class Promises:
             self.broken = world.requests
             for owner in before.holders:
                 self.broken_by_force[owner] = world.requests
-        gone = protocol.displaced(before, after, world.clients, client.id)
+        gone = protocol.displaced(before, after, client.id)
         for other in world.clients.values():
             other.displaced = other.displaced or other.id in gone
         if value == "granted":
@@ -359,7 +360,7 @@ class Promises:
                 self.modes[client.id], self.allowed[client.id] = "x", NEVER
                 self.check_exclusion(client.id)
                 for other in self.others(client):
-                    if other.ours and other.is_ready(self) and not (other.displaced or client.displaced or other.period):
+                    if other.ours and other.is_ready(self) and not (other.displaced or other.was_away or client.displaced or other.period):
                         demand(other.arrived > client.arrived, "order",
                                f"{client.id} of Redisson's goes before {other.id}: {before.list}")
             client.confirmed = world.requests
@@ -388,8 +389,9 @@ class Promises:
             return
         free = max([self.free_since] + ends)
         bad = sum(not other.ours or not other.alive or not other.awake or not other.connected or other.delay > 100
-                  for other in world.clients.values())
+                  for other in world.clients.values() if other.state != "over")
         most = SIGN_OF_LIFE_MS + 2000 + 6000 * bad if bad or self.disturbed >= 0 or self.broken >= 0 else IDLE_MS
         for client in world.clients.values():
-            if client.ours and client.is_ready(self) and now - max(free, client.ready_since) > most:
+            its_most = max(most, SIGN_OF_LIFE_MS + 2000) if client.displaced else most  # Redisson's unlock tells no dropped marker
+            if client.ours and client.is_ready(self) and now - max(free, client.ready_since) > its_most:
                 raise Failure("idle", f"the lock is free since {free - now} ms, and {client.id} waits")

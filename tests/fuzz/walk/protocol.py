@@ -22,8 +22,7 @@ CHANNEL = "redisson_lock__channel:{" + LOCK + "}"
 SCRIPTS = ["acquire", "release", "renew", "leave", "look"]
 CHANGING = ["acquire", "release", "renew", "leave"]
 READERS = [("look", ["status"], True), ("look", ["queue"], True), ("look", ["log", "", "", "1"], True), ("look", ["view", "nobody", ""], True)]
-NEEDED = None  # no key whose loss alone mixes up the order of ours
-MOST_FIELDS = 60  # of our hash, when nobody holds or waits any more
+MOST_FIELDS = 20  # of our hash, when nobody holds or waits any more
 
 
 def texts(lua):
@@ -231,13 +230,23 @@ class Look:
         return not (self.key or self.list or self.scores or self.members or self.ours)
 
 
-def displaced(before, after, clients, but):
+def batches(look):
+    """{marker: those of ours who belong to it}: the last one whose ticket is not larger; older ones belong to the first."""
+    markers = [(float(id[len("fairlock:"):]), id) for id in look.list if id.startswith("fairlock:")]
+    found = {marker: set() for _, marker in markers}
+    for id, ticket in look.ours.items():
+        batch = next((marker for begins, marker in reversed(markers) if begins <= ticket), markers[0][1] if markers else None)
+        found.setdefault(batch, set()).add(id)
+    return found
+
+
+def displaced(before, after, but):
     """Who has lost its place by a script of Redisson's: its own, and ours whose marker has gone."""
-    gone, batch = set(), None
-    tickets = sorted((score, id) for id, score in before.ours.items())
-    markers = [(float(id[len("fairlock:"):]), id) for id in before.list if id.startswith("fairlock:")]
-    for ticket, id in tickets:
-        batch = next((marker for begins, marker in reversed(markers) if begins <= ticket), None)
-        if batch and batch not in after.list:
-            gone.add(id)
-    return gone | set(before.list) - set(after.list) - {but}
+    gone = set(before.list) - set(after.list) - {but}
+    return gone.union(*(ids for marker, ids in batches(before).items() if marker in gone))
+
+
+def emptied(before, after):
+    """The markers in the list whose batch has gone: Redisson's unlock may speak to one, and nobody listens."""
+    full, now = batches(before), batches(after)
+    return [marker for marker in now if not now[marker] and full.get(marker)]

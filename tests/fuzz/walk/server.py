@@ -158,7 +158,7 @@ class Servers:
         return Server(self.folder, self.count, self.library, self.clock.path)
 
     def use(self, server):
-        self.server, self.connection = server, server.connect()
+        self.server, self.connection, self.second = server, server.connect(), server.connect()
         self.shas = {name: self.connection.ask("SCRIPT", "LOAD", text) for name, text in self.texts.items()}
         self.spare = self.start()
 

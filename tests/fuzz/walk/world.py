@@ -12,6 +12,7 @@ from redisson import Redisson
 from server import BEGIN_US, ServerError
 
 REQUEST_US = 150  # each request takes so long
+MOST_REQUESTS = 20000  # of one walk
 LATEST_MS = 540000  # no copy comes later
 PAUSE_MS = 2000  # after a restart
 
@@ -34,6 +35,8 @@ class World:
         for name in list(self.channels):
             self.servers.connection.send("UNSUBSCRIBE", protocol.channel(name))
         self.servers.connection.ask("PING")
+        self.servers.second.ask("RESET")
+        self.servers.second.ask("HELLO", "3")
 
     def say(self, text):
         if self.trace is not None:
@@ -70,17 +73,25 @@ class World:
             return
         client.channels.add(name)
         self.channels[name] = self.channels.get(name, 0) + 1
-        if self.channels[name] == 1:
-            self.servers.connection.send("SUBSCRIBE", protocol.channel(name))
+        self.subscribe("SUBSCRIBE", name, self.channels[name])
 
     def hush(self, client):
         """It listens to nothing any more."""
         for name in client.channels:
+            self.subscribe("UNSUBSCRIBE", name, self.channels[name])
             self.channels[name] -= 1
             if self.channels[name] == 0:
                 del self.channels[name]
-                self.servers.connection.send("UNSUBSCRIBE", protocol.channel(name))
         client.channels.clear()
+
+    def subscribe(self, command, name, number):
+        """For the first listener of a channel, and for the second, whom the server is to count, too."""
+        if number == 1:
+            self.servers.connection.send(command, protocol.channel(name))
+        elif number == 2:
+            self.servers.second.send(command, protocol.channel(name))
+            self.servers.second.ask("PING")
+            self.servers.second.heard.clear()
 
     # Requests
 
@@ -89,6 +100,7 @@ class World:
         self.us += REQUEST_US
         self.set_clock()
         self.requests += 1
+        demand(self.requests < MOST_REQUESTS, "spins", f"a walk makes {self.requests} requests")
         connection = self.servers.connection
         connection.send(*words)
         connection.send("EVALSHA", self.servers.shas["keys"], len(protocol.KEYS), *protocol.KEYS)
@@ -171,6 +183,7 @@ class World:
         if script in protocol.CHANGING and not self.odd_type:
             demand(after.agrees() or not before.agrees(), "queue",
                    f"list and sorted set disagree behind {script}: {after.list}, {sorted(after.scores)}")
+            demand(self.damaged or not protocol.emptied(before, after), "queue", f"a marker stays without its batch: {after.list}")
 
     # Steps: clients
 
