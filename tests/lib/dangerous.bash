@@ -31,8 +31,6 @@ MIGRATE 127.0.0.1 1 job 0 1000
 RESTORE evil 0 evil
 DUMP job
 SORT job
-SET evil 1
-GET evil
 APPEND evil 1
 RENAME job evil
 COPY job evil
