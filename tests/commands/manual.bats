@@ -317,11 +317,16 @@ options_of() {
 	[ "$count" -ge 2 ]
 }
 
-# needed_for PURPOSES: prints the commands that doctor's table needs for them, in the words of ACL
-# SETUSER
+# needed_for PURPOSES: prints the commands that doctor's table has for them, in the words of ACL SETUSER
 needed_for() {
 	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), .*\"(.*)\"\},/\2/p" "$PROJECT/src/doctor/check_acl.c" |
 		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
+}
+
+# needed_by_scripts: prints the commands that the scripts need, in the same words
+needed_by_scripts() {
+	sed -n '/NEEDS = \[\[/,/\]\]/s/^\t*[a-z]*: //p' "$PROJECT/lua/parts/permissions.lua" |
+		tr ' ;A-Z' '\n\na-z' | sed -E '/./!d; s/^/+/; s/[0-9]$//'
 }
 
 # allowed_in SED: prints the commands that this part of the section PERMISSIONS allows
@@ -331,7 +336,7 @@ allowed_in() {
 
 @test "doctor's table of permissions and the manual's rules allow the same commands" {
 	# Without +eval, doctor cannot ask. Without +select there is no connection.
-	same 'for all' "$(echo +eval && needed_for FOR_ALL)" "$(allowed_in '/^ACL SETUSER backup /p')"
+	same 'for all' "$(echo +eval && needed_for FOR_ALL && needed_by_scripts)" "$(allowed_in '/^ACL SETUSER backup /p')"
 	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_FOLLOWING_ALL|FOR_CLUSTER|FOR_REPLICAS')" \
 		"$(allowed_in '/^Some uses need more words/,/^Redis 6.2/p')"
 }

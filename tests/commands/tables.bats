@@ -26,7 +26,7 @@ many_locks() {
 	set_holder job $'web1\t4711\tada\tbackup.sh --all'
 	set_holder "$long" $"$long.example.com"$'\t4711\t'"$long"$'\t/usr/bin/'"$long $long"
 	set_holder 備份資料庫備份資料庫備份資料庫 $'ホスト名ホスト名\t1\tużytkownik\t備份資料庫備份資料庫備份資料庫備份資料庫備份資料庫'
-	set_holder evil $'h\033[31mo\t1\tus\ner\trm\033[2J\r\302\233gotcha'
+	set_holder evil $'h\033[31mo\t1\tus\ver\trm\033[2J\r\302\233gotcha'
 }
 
 # shown COLUMNS WORD...: runs fairlock with these words on a terminal of so many columns; prints its
