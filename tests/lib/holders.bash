@@ -24,7 +24,7 @@ join_holders() {
 join_waiters() {
 	local before
 
-	before=$(cli ZCARD 'fairlock_queue:{job}')
+	before=$(all_waiting job)
 	background "$FAIRLOCK" wrap "$@" 2>>said
 	# shellcheck disable=SC2034 # tests read it
 	WAITER=$!

@@ -19,7 +19,7 @@ start_in_folder() {
 join_queue() {
 	local before
 
-	before=$(cli ZCARD 'fairlock_queue:{job}')
+	before=$(all_waiting job)
 	background "$FAIRLOCK" wrap "$@" >>out 2>>said
 	WAITER=$!
 	wait_until in_queue job $((before + 1))
