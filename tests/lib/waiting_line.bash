@@ -2,7 +2,7 @@
 
 setup() {
 	begin
-	VIEW=$(sed -n '/script_view = {/,/}/s/.*sha1 = "\(.*\)".*/\1/p' "$BUILD/scripts.c")
+	VIEW=$(sed -n '/script_look = {/,/}/s/.*sha1 = "\(.*\)".*/\1/p' "$BUILD/scripts.c")
 	[ -n "$VIEW" ]
 }
 
