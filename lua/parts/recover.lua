@@ -126,14 +126,16 @@ local function note_loss(token, lease)
 	return at or now
 end
 
--- Whether the log says that this owner has `released`: of a repeated request that finds nothing to give back,
--- it tells whether an earlier copy did that.
+-- Whether the log, read once, says that this owner has `released`: of a repeated request that finds nothing to
+-- give back, it tells whether an earlier copy did that.
+local released
 local function has_released(owner)
-	for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-		local fields = logged[2]
-		if fields[6] == owner and fields[2] == 'released' then
-			return true
+	if not released then
+		released = {}
+		for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+			local fields = logged[2]
+			released[fields[6]] = released[fields[6]] or fields[2] == 'released'
 		end
 	end
-	return false
+	return released[owner]
 end
