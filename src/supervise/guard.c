@@ -36,8 +36,8 @@
 /* A guard that gives the lock back and is stopped goes on after so long. */
 #define GIVING_BACK_MS 200
 
-/* How late the guard may be before its fuse ends it: later than a wrapper that is not stopped takes
- * over (supervise/wrapper.c). */
+/* How late the guard may be with SIGKILL before its fuse ends it, and how much later than
+ * GUARD_LATE_MS with the first signal: a wrapper that is not stopped takes over before. */
 #define FUSE_MS 60
 #define NAP_NS 50000L
 
@@ -199,13 +199,14 @@ static bool still_runs(struct guard *guard)
  * a guard that a busy machine holds up at the end of --max-hold still has time. */
 static void set_timers(struct guard *guard)
 {
-	int64_t due_ms = job_stop_ms(guard->job), end_ms = due_ms;
+	int64_t due_ms = job_stop_ms(guard->job), end_ms = job_kill_ms(guard->job);
 
 	if (guard->shared->phase == GUARD_STOPPING) {
 		due_ms = guard->stop.kill_ms;
-		end_ms = job_kill_ms(guard->job);
 		if (guard->shared->ending.lost)
 			end_ms = earliest(end_ms, due_ms);
+	} else if (due_ms != NEVER_MS) {
+		end_ms = earliest(end_ms, due_ms + GUARD_LATE_MS);
 	}
 	signal_timer_set(&guard->waker, earliest(due_ms, guard->max_ms));
 	if (!guard->shared->repeat_ms && end_ms != NEVER_MS)

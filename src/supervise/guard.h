@@ -3,6 +3,11 @@
 
 #include "supervise/job.h"
 
+/* How late the guard may be with the first signal, or a further round of SIGKILL, which reads all
+ * of /proc, before the wrapper does its work. On a busy machine a process waits long for a
+ * processor. */
+#define GUARD_LATE_MS 200
+
 /* The things that the guard gets from the wrapper. */
 struct guard_ends {
 	int socket; /* each byte is a signal to pass on, or 0; only the wrapper has the other end */

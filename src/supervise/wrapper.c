@@ -19,10 +19,7 @@
 #include "supervise/guard.h"
 #include "supervise/processes.h"
 
-/* How long the guard may be late before the wrapper does its work: with the first signal, or a
- * further round of SIGKILL, which reads all of /proc; and with the first SIGKILL, for which there
- * is less time. On a busy machine a process waits long for a processor. */
-#define LATE_MS 200
+/* For the first SIGKILL there is less time than GUARD_LATE_MS. */
 #define LATE_KILL_MS 30
 
 /* In the order in which they are served: only a guard that lives can pass signals on. The deadline
@@ -310,8 +307,8 @@ static int64_t late_kill_ms(const struct shared_state *shared)
 {
 	const int64_t first_ms = shared->kill_ms, repeat_ms = shared->repeat_ms;
 
-	return repeat_ms + LATE_MS > first_ms + LATE_KILL_MS ? repeat_ms + LATE_MS
-							     : first_ms + LATE_KILL_MS;
+	return repeat_ms + GUARD_LATE_MS > first_ms + LATE_KILL_MS ? repeat_ms + GUARD_LATE_MS
+								   : first_ms + LATE_KILL_MS;
 }
 
 /* By then the guard must have done its work. */
@@ -323,7 +320,7 @@ static int64_t check_ms(const struct wrapper *wrapper)
 		return wrapper->shared->deadline_ms + LATE_KILL_MS;
 	if (wrapper->shared->phase == GUARD_STOPPING)
 		return late_kill_ms(wrapper->shared);
-	return earliest(wrapper->shared->stop_ms + LATE_MS,
+	return earliest(wrapper->shared->stop_ms + GUARD_LATE_MS,
 			wrapper->shared->kill_ms + LATE_KILL_MS);
 }
 

@@ -8,6 +8,9 @@ load ../lib/proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
+# What the wraps of a test that failed have said.
+teardown() { [ -n "$BATS_TEST_COMPLETED" ] || grep -s . trace ./*.said; }
+
 @test "connection refused: a short lease and a timed wait end, and a long lease and its waiters go on" {
 	start_server --appendonly yes
 	use_two_locks
@@ -67,7 +70,7 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 
 @test "LOADING: a short lease and a timed wait end while the server reads its data, and a long lease goes on" {
 	start_server --appendonly yes --rdbcompression no
-	cli EVAL 'for i = 1, 40 do redis.call("SET", i, string.rep("x", 3000)) end' 0
+	cli EVAL 'for i = 1, 150 do redis.call("SET", i, string.rep("x", 3000)) end' 0
 	use_two_locks
 	cli BGREWRITEAOF >/dev/null
 	wait_until aof_is_rewritten
@@ -75,6 +78,7 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 	server_answers() { cli PING | grep -q LOADING; }
 	start_server --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024
 	check_during_fault 'it is still loading its data'
+	cli CONFIG SET key-load-delay 0 >/dev/null
 	wait_until server_says PONG
 	check_after_fault
 }
@@ -133,7 +137,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 		cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
 	done
 	wait_until "$FAIRLOCK" status -q short
-	kill -KILL "$TIMED"
+	kill_timed
 	still_runs "$SHORT"
 	# shellcheck disable=SC2046
 	kill -KILL $(cat short.pids)
@@ -178,7 +182,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 @test "FLUSHALL: the holder takes the lock up at its next renewal, and a waiter comes back to its place" {
 	start_server
 	use_two_locks
-	kill -KILL "$TIMED"
+	kill_timed
 	cli FLUSHALL >/dev/null
 	wait_until is_held_again
 	still_runs "$SHORT"
@@ -230,8 +234,7 @@ restart_under_a_queue() {
 	port=$(free_port)
 	start_server --port "$port" --bind 127.0.0.1 --appendonly yes
 	FAIRLOCK_URL=redis://127.0.0.1:$port
-	use_two_locks
-	# The HTTP server is there as soon as the port is free, however long Python takes to start.
+	# The HTTP server is there as soon as the port is free.
 	background python3 -c 'import http.server, sys, time
 print("ready", flush=True)
 while True:
@@ -243,6 +246,7 @@ while True:
 server.serve_forever()' "$port" >http 2>/dev/null
 	local other=$!
 	wait_until test -s http
+	use_two_locks
 	stop_server
 	short_is_stopped
 	status_of "$TIMED"
@@ -262,7 +266,7 @@ server.serve_forever()' "$port" >http 2>/dev/null
 
 	start_server
 	use_two_locks
-	kill -KILL "$TIMED"
+	kill_timed
 	cli EVAL 'for i = 1, 1000 do redis.call("SET", i, string.rep("x", 2000), "EX", 60) end' 0
 	used=$(cli INFO memory | tr -d '\r' | sed -n 's/^used_memory://p')
 	cli CONFIG SET maxmemory-policy volatile-ttl maxmemory-samples 64 >/dev/null

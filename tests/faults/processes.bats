@@ -55,6 +55,28 @@ setup() { start_in_folder; }
 
 has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 
+# trace PID: nothing but SIGKILL changes that the process does nothing from now on
+trace() {
+	background python3 -c 'import ctypes, os, sys
+PTRACE_ATTACH, WALL, pid = 16, 0x40000000, int(sys.argv[1])
+failed = ctypes.CDLL(None).ptrace(PTRACE_ATTACH, pid, None, None)
+failed or os.waitpid(pid, WALL)
+print(failed, flush=True)
+failed or os.waitpid(pid, WALL)' "$1" >traced
+	wait_until test -s traced
+	[ "$(cat traced)" = 0 ] || skip 'here no process may trace another one'
+}
+
+@test "when the guard hangs the wrapper takes over before the guard's timer kills the guard" {
+	start_job -l 4s -k 1s
+	trace "$GUARD"
+	dead_before_lease_ends
+	status_of "$WRAPPER"
+	[ "$STATUS" = 76 ]
+	run -0 cat said
+	assert_output 'fairlock: lost the guard of lock job: it is frozen or very slow; stopped sh'
+}
+
 @test "when only COMMAND goes on after its wrapper was stopped and its guard killed, it is dead at the deadline" {
 	start_job -l 6s
 	stop "$(pgrep -P "$GUARD" -xf 'sh job')"

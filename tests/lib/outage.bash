@@ -36,6 +36,11 @@ echo $$ >>short.pids
 setsid sh -c 'trap "" TERM; echo $$ >>short.pids; while :; do sleep 0.05; done' &
 while :; do sleep 0.05; done
 END
+	background "$FAIRLOCK" wrap -l 2s -k 200ms short sh deaf.sh 2>short.said
+	SHORT=$!
+	wait_until both_run
+	# shellcheck disable=SC2046
+	watch_deaths short $(cat short.pids)
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 12s -k 300ms long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace
@@ -48,14 +53,12 @@ END
 	TIMED=$!
 	wait_as 3 second
 	QUEUE="$(queued_id long 0) $(queued_id long 2)"
-	background "$FAIRLOCK" wrap -l 2s -k 200ms short sh deaf.sh 2>short.said
-	SHORT=$!
-	wait_until both_run
-	# shellcheck disable=SC2046
-	watch_deaths short $(cat short.pids)
 }
 
 both_run() { [ "$(wc -l <short.pids)" = 2 ]; }
+
+# Its wait may be over already.
+kill_timed() { kill -KILL "$TIMED" 2>/dev/null || ended "$TIMED"; }
 
 # starts_with_69 WORD: a newcomer gets status 69, with WORD in its message
 starts_with_69() {
