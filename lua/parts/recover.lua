@@ -134,7 +134,9 @@ local function has_released(owner)
 		released = {}
 		for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
 			local fields = logged[2]
-			released[fields[6]] = released[fields[6]] or fields[2] == 'released'
+			if fields[2] == 'released' then
+				released[fields[6] or ''] = true
+			end
 		end
 	end
 	return released[owner]
