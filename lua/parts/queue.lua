@@ -252,7 +252,7 @@ local function pass_over_ours(me, ends)
 	end
 	local here = present_of(ids)
 	for i, id in ipairs(ids) do
-		local is_hung = here[id] and hangs(id, number(found[2 * i]))
+		local is_hung = here[id] and hangs(id, number(found[2 * i]) or 0)
 		if here[id] and not is_hung then
 			break
 		elseif is_hung then
