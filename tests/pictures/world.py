@@ -83,8 +83,8 @@ class World:
         wait_until(holds, f"{command} holds {name}")
 
     def wait_for_waiters(self, name, count):
-        queue = f"redisson_lock_queue:{{{name}}}"
-        wait_until(lambda: self.ask("LLEN", queue) == str(count), f"{count} wait for {name}")
+        queue = f"fairlock_queue:{{{name}}}"
+        wait_until(lambda: self.ask("ZCARD", queue) == str(count), f"{count} wait for {name}")
 
     def wait_until_free(self, name):
         wait_until(lambda: self.ask("EXISTS", name) == "0", f"{name} is free")
