@@ -57,7 +57,7 @@ stopped() {
 
 @test "release --stop waits until all that COMMAND started is gone, and the next waiter starts then" {
 	start_job -k 1s
-	background "$FAIRLOCK" wrap job sh -c 'for pid in $(cat pids); do ! kill -0 $pid || echo $pid; done >alive; touch ran'
+	background "$FAIRLOCK" wrap job sh -c 'for pid in $(cat pids); do ! grep -q "^State:.[^ZX]" /proc/$pid/status || echo $pid; done >alive; touch ran'
 	WAITER=$!
 	wait_until in_queue job 1
 	run -0 "$FAIRLOCK" release --stop job
