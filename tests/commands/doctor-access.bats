@@ -179,9 +179,9 @@ names_hidden_commands() {
 }
 
 @test "doctor names a hidden command also if it ends like another one that is hidden" {
-	start_well --rename-command HDEL '' --rename-command DEL ''
+	start_well --rename-command HSET '' --rename-command SET ''
 	doctor 2
-	finds error commands 'the server lacks HDEL, DEL'
+	finds error commands 'the server lacks HSET, SET'
 }
 
 # ---- Ways to a server ----
