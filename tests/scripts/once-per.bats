@@ -75,6 +75,24 @@ load ../lib/scripts
 	all_well
 }
 
+@test "once per period: of three with slots two are not started, in either order, and the start of the third counts" {
+	for order in 'ben cleo' 'cleo ben'; do
+		for id in anna ben cleo; do
+			acquire "$id" want='#4'
+			answered granted
+			later 10
+		done
+		for id in $order; do
+			release "$id" mode=unused
+			answered released 0
+		done
+		acquire dora want='#4' period=60000
+		answered ran
+		release anna
+		release zoe mode=forget request="forget $order"
+	done
+}
+
 @test "once per period: an unused grant does not count, and the start before it counts again" {
 	acquire anna
 	release anna mode=unused
