@@ -229,19 +229,9 @@ end
 local PASSED_MOST = 1000  -- so many are passed over by one script
 local passed_over = 0     -- so many were, Redisson's, too
 
--- Whether a waiter of ours that is present hangs: it was told its turn in vain; or one that was handed the
--- lock did not renew it, and this one is silent, too, or was first by then, and has not asked since.
-local has_followed = false
-local function hangs(id, ticket)
-	local waiter = waiter_of(id)
-	local follows = missed_at and waiter and not has_followed and waiter.seen < missed_at and
-		now - missed_at >= TURN_MS
-	has_followed = has_followed or missed_at ~= nil
-	return follows or missed_at and is_silent(waiter) or has_hung(id, ticket, waiter)
-end
-
--- Passes over those at the beginning of the queue that are not there, or hang: all of the head's batch, so
--- many at once. They may come back with their tickets. me: the caller, which is alive since it asks.
+-- Passes over those at the beginning of the queue that are not there, or hang: they were told their turn in
+-- vain, or are silent, and one that was handed the lock did not renew it. All of the head's batch, so many at
+-- once. They may come back with their tickets. me: the caller, which is alive since it asks.
 local function pass_over_ours(me, ends)
 	local found, ids, gone = call('ZRANGE', OURS, 0, CHUNK - 1, 'WITHSCORES'), {}, {}
 	for i = 1, #found, 2 do
@@ -252,7 +242,9 @@ local function pass_over_ours(me, ends)
 	end
 	local here = present_of(ids)
 	for i, id in ipairs(ids) do
-		local is_hung = here[id] and hangs(id, number(found[2 * i]) or 0)
+		local waiter = here[id] and waiter_of(id)
+		local is_hung = here[id] and (missed_at and is_silent(waiter) or
+			has_hung(id, number(found[2 * i]) or 0, waiter))
 		if here[id] and not is_hung then
 			break
 		elseif is_hung then
@@ -360,7 +352,11 @@ local function hand_over(id, ticket, mode)
 	if find_hold(owner) or not enter(note, mode, owner, waiter.want) then
 		return false
 	end
-	local ttl, waited = math.max(1, math.min(turn_ms(waiter), waiter.lease - 1)), waited_by(id, ticket)
+	local ttl, waited = math.min(turn_ms(waiter), waiter.lease - 1), waited_by(id, ticket)
+	if missed_at and waiter.seen < missed_at then -- it was first since then
+		ttl = math.min(ttl, math.max(SILENT_TURN_MS, missed_at + TURN_MS - now))
+	end
+	ttl = math.max(1, ttl)
 	end_wait(id, ticket)
 	local hold = take(owner, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited, waiter.period)
 	to_tell[#to_tell + 1] = {id, 'granted ' .. int(hold.token) .. ' ' .. int(ttl) .. ' ' .. stamp .. ' ' ..

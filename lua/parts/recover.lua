@@ -18,7 +18,7 @@ end
 -- not end.
 local function back_at()
 	local _, _, back = read_run()
-	return back and back < now + 60000 and math.min(back, now + AWAY_MS) or 0
+	return back and back < now + 2 * AWAY_MS and back or 0
 end
 
 local function run_id()
