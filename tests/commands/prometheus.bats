@@ -241,7 +241,7 @@ make_all_kinds() {
 @test "a killed holder counts as one expiry, even before the next grant" {
 	counts() { [ "$(counters job)" = "$*" ]; }
 
-	hold -l 3s job
+	hold -l 6s job
 	# Stop both of its processes first, or else the one that dies last might give the lock back.
 	wait_until pgrep -P "$HOLDER"
 	both=("$(pgrep -P "$HOLDER")" "$HOLDER")

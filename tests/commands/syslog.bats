@@ -265,7 +265,7 @@ info='<14>'
 	run timeout 1 python3 -c 'import socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect("log"); s.send(b"x")'
 	[ "$status" = 124 ] # a client that waits for this syslog waits for ever
-	run -0 timeout -s KILL 60 "${inside[@]}" "$FAIRLOCK" wrap --syslog -l 1s job sh -c 'sleep 3; echo done'
+	run -0 timeout -s KILL 60 "${inside[@]}" "$FAIRLOCK" wrap --syslog -l 1s -k 100ms job sh -c 'sleep 3; echo done'
 	assert_output done
 	run -75 with_log timeout -s KILL 60 "$FAIRLOCK" wrap --syslog --once-per 1h job true
 }

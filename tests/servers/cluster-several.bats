@@ -66,7 +66,7 @@ waits_under() {
 
 @test "locks on three nodes are held together, renewed, and given back" {
 	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap -l 1s --also "$C" --also "$A" "$B" sh -c \
+	run -0 "$FAIRLOCK" wrap -l 1s -k 100ms --also "$C" --also "$A" "$B" sh -c \
 		'sleep 1.5; "$FAIRLOCK" status --raw --noheadings -o NAME; echo "$FAIRLOCK_TOKENS"'
 	assert_line --index 0 "$A"
 	assert_line --index 1 "$B"

@@ -186,8 +186,9 @@ tells_its_place_only() {
 	asked() { [ "$(grep -ci "\"evalsha\" \"$VIEW\"" monitor)" -ge 4 ]; }
 	wait_until asked
 	grep -i "\"evalsha\" \"$VIEW\"" monitor | awk '
-		NR > 1 && $1 - last < 0.95 { print "after " $1 - last " s"; failed = 1 }
-		{ last = $1 }
+		NR == 1 { first = $1 }
+		# a busy machine may be half a second late with one of them
+		$1 - first < NR - 1.5 { print NR " requests within " $1 - first " s"; failed = 1 }
 		END { exit failed }'
 }
 
