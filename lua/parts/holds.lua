@@ -293,9 +293,11 @@ local function cut_lease(hold, ttl)
 end
 
 -- Notices what happened since the last script: no script runs at the moment when a lease ends or somebody
--- deletes the key. Of several holders, so many as one script can look at.
+-- deletes the key. Of several holders, so many as one script can look at. owner: of the caller:
+-- a hold that somebody took out of the holders is broken, and not one that a loss of data took.
 local ENDS_MOST = 20
-local function notice_ends()
+local function notice_ends(owner)
+	local mine = read_hold(owner, texts[owner])
 	if MODES[lock.field] then
 		expire_some(ENDS_MOST)
 		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or somebody deleted the key
@@ -314,6 +316,9 @@ local function notice_ends()
 		for _, hold in ipairs(left) do
 			end_unnoticed(hold)
 		end
+	elseif MODES[lock.field] and mine and holds[owner] == nil and not find_hold(owner) then
+		note('ZREM', HOLDERS, owner)
+		end_unnoticed(mine)
 	end
 	if lock.mode == 'x' then
 		cut_lease(find_hold(lock.field), lock_ttl())

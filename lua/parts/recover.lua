@@ -61,7 +61,7 @@ end
 
 -- Each script that changes something goes on so, behind `open`. Returns the answer of a script that may
 -- change nothing.
-local function begin(request)
+local function begin(owner, request)
 	if asks then
 		set_last_word(request, asks)
 	end
@@ -71,7 +71,7 @@ local function begin(request)
 		-- key is refused there
 		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
 	end
-	notice_ends()
+	notice_ends(owner)
 end
 
 -- Makes the server take what follows, also when its memory is full: from the first deletion on it refuses

@@ -126,7 +126,7 @@ end
 
 -- ---- A caller that has the lock, or was told its last word ----
 
-refusal = begin(request)
+refusal = begin(id, request)
 if refusal then
 	return refusal
 end

@@ -75,7 +75,7 @@ local token, again, only, list_asked = number(ARGV[5]), ARGV[6] == '1', ARGV[11]
 local by = ARGV[12] ~= '' and ARGV[12] or nil
 
 make_room()
-refusal = begin(request)
+refusal = begin(id, request)
 if refusal then
 	return refusal
 end

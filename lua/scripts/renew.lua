@@ -39,7 +39,7 @@ end
 -- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 make_room()
-refusal = begin(request)
+refusal = begin(id, request)
 if refusal then
 	return refusal
 end
