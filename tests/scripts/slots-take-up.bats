@@ -150,3 +150,13 @@ load ../lib/handover
 	answered granted cleo
 	assert_equal "${reply[6]}" =1
 }
+
+@test "a hold that somebody takes out of the holders is broken, also if our hash is young" {
+	acquire anna want=s
+	acquire ben want=s
+	cli ZREM "$(key_holders)" ben >/dev/null
+	renew ben hold_mode=s
+	answered lost gone
+	assert_equal "$(holders)" anna
+	assert_equal "$(the_events)" 'granted granted forced'
+}
