@@ -212,9 +212,8 @@ if has_left then
 	check_run(true)
 	local its_by, its_time = waiter_of(other) and waiter_of(other).by, waited_by(other, other_ticket)
 	ticket = other_ticket
-	call('ZADD', OURS, int(ticket), request) -- before the other goes, with whom the batch may
+	stand(request, ticket) -- before the other goes, with whom the batch may
 	become_newest(ticket)
-	put_first_marker()
 	set_last_word(other, 'superseded ' .. by)
 	if stands_at then -- else it seemed dead, and was passed over
 		take_out({other}, ticket)

@@ -121,3 +121,18 @@ load ../lib/supersede
 	queue_is ben ed dora
 	all_well
 }
+
+@test "a new one in the place of one that was taken out as dead, when nobody else waits, has a marker, and keeps the queue" {
+	acquire anna
+	asks_newest cleo
+	absent cleo
+	release anna # it finds cleo absent
+	queue_is
+	acquire ben
+	asks_newest ed
+	answered queued "${ticket[cleo]}"
+	assert_equal "$(listed)" "fairlock:${ticket[cleo]}"
+	between 1 "$(cli PTTL "$(key_ours)")" 600000
+	queue_is ed
+	all_well
+}
