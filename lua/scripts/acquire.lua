@@ -231,11 +231,6 @@ end
 
 local first, first_ticket = first_waiter(request)
 local is_free = room and now >= back_at() and (not first or first == request)
-if is_free and ran(period) then -- this waiter stood behind the run that has just been
-	leave_queue(ticket)
-	pass_on()
-	return need_not('ran', math.max(0, now - (lock.runs.last or now)), about())
-end
 
 -- The lock is not the caller's just now: it waits, or goes on waiting.
 local function queue_up()
@@ -328,6 +323,10 @@ if not room or first and first ~= request or now < back_at() then
 	local marker, heard = settle(nil, has_left, request)
 	return {'queued', int(ticket), ask_in, first == request and 1 or 0, lock_ttl(), now,
 		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
+elseif ticket and ran(period) then -- it stood behind a run that has just been, or begins with this script
+	leave_queue(ticket)
+	pass_on()
+	return need_not('ran', math.max(0, now - (lock.runs.last or now)), about())
 end
 local waited = ticket and waited_by(request, ticket) or 0
 if ticket then

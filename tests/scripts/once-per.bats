@@ -178,4 +178,22 @@ load ../lib/scripts
 	answered granted
 }
 
+@test "once per period: a waiter does not start beside the one before it, which its own request handed the lock" {
+	local want
+
+	for want in s '#2'; do
+		acquire anna kind=a lease=3000
+		present ben
+		acquire ben "want=$want" handed=aa period=60000
+		later 3001
+		acquire cleo "want=$want" period=60000
+		answered ran 0
+		assert_equal "$(holders)" ben
+		queue_is
+		release ben
+		later 60000
+		absent ben
+	done
+}
+
 # If ticks were slots of the clock, one in nine ran twice and one in six not (jitter of 5 ms).
