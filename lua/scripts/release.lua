@@ -253,13 +253,15 @@ if mode == 'any' then
 	given = hold and hold.state == 'held' and match(hold.holds, ',([ah][^,]+)') or nil
 end
 local left = match(word or '', '^released (%d+)$')
+-- after a loss of data the holds that are counted may be those of other processes only, who were back first
+local are_others = hold and not given and hold.count <= count_entries(hold)
 if left and (mode == 'any' or not given) then
 	return again and {'released', tonumber(left)} or {'late'} -- this is a copy
 elseif not hold then
 	return again and not word and has_released(id) and {'released', 0} or not_held()
 elseif hold.state == 'kept' and mode ~= 'any' and (again or has_entry(hold, request)) then
 	return has_entry(hold, request) and {'kept', ttl_of(hold)} or {'released', 0}
-elseif not given and (hold.since or word) then
+elseif not given and (hold.since or word or are_others and mode == 'any') then
 	if mode == 'any' and hold.state ~= 'kept' then
 		return {'not acquired'}
 	end
@@ -289,7 +291,7 @@ elseif mode == 'any' then
 elseif strays > 0 or not given then
 	set_last_word(request, 'released ' .. hold.count - 1)
 end
-if not given and lock.mode ~= 'x' and request ~= id and mode ~= 'any' then
+if mode ~= 'any' and (are_others or not given and lock.mode ~= 'x' and request ~= id) then
 	settle(hold)
 	return {'released', 1} -- nobody knows how many holds its owner has
 end

@@ -70,6 +70,35 @@ load ../lib/handover
 	assert_equal "$(holds)" 1
 }
 
+@test "after a loss of data a process that was not back gives back its own hold only, and the lock stays with the others" {
+	acquire anna
+	acquire left inherited=anna
+	acquire right inherited=anna
+	later 10
+	cli FLUSHALL
+	renew anna request=left "holder_token=${token[anna]}"
+	release anna request=right again=1 strays=1
+	answered released
+	assert_equal "$(owner) $(holds)" 'anna 1'
+	release anna
+	answered released
+	assert_equal "$(owner) $(holds)" 'anna 1'
+	release anna request=left
+	answered released 0
+	assert_equal "$(cli EXISTS job)" 0
+}
+
+@test "after a loss of data the release command does not give back the hold of a wrap" {
+	acquire anna
+	acquire byhand inherited=anna kind=h
+	later 10
+	cli FLUSHALL
+	renew anna
+	release anna mode=any request=command
+	answered not acquired
+	assert_equal "$(owner) $(holds)" 'anna 1'
+}
+
 @test "a lock that was taken up is handed to the first waiter when it is given back" {
 	granted_to_anna
 	cli FLUSHALL
