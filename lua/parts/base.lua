@@ -134,7 +134,7 @@ end
 
 -- A hold, in the field `h:OWNER`:
 --   state    held; kept: all was given back, and the lock stays held for the rest of a --min-hold
---   token    of the grant
+--   token    of the grant; 0: unknown
 --   since    ms: when the hold began; nil: our hash knows nothing of it but `token` and `holds`
 --   ends     ms: when its lease ends, as far as our hash knows
 --   lease    ms: that it was taken with

@@ -1,14 +1,14 @@
 -- How a hold ends.
 
--- A hold by its record, or nil.
+-- A hold by its record, or nil. Of one without a token, nobody knows since when it is held.
 local function read_hold(id, text)
 	local state, token, since, ends, lease, longest, waited, keep, mode, holds, notes, by = match(text or '',
 		'^(%l+) (%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ([xs=]%S*) (,%S*) (%S+) (.*)$')
-	token, lease = number(token), number(lease)
+	token, since, lease = number(token), number(since), number(lease)
 	return token and (state == 'held' or state == 'kept') and (lease or 0) <= LONGEST_MS and {
-		id = id, state = state, token = token, since = number(since), ends = number(ends), lease = lease,
-		longest = number(longest), waited = number(waited), keep = number(keep), mode = mode, holds = holds,
-		notes = notes, by = by,
+		id = id, state = state, token = token > 0 and token or nil, since = token > 0 and since or nil,
+		ends = number(ends), lease = lease, longest = number(longest), waited = number(waited),
+		keep = number(keep), mode = mode, holds = holds, notes = notes, by = by,
 	} or nil
 end
 

@@ -254,7 +254,7 @@ end
 
 local function end_unnoticed(hold)
 	if (hold.ends or now) > now + CLOCK_SLACK_MS then
-		forget_loss(hold.token)
+		forget_loss(hold.token or 0)
 		forget_hold(hold, 'forced', now)
 	else
 		expire(hold)

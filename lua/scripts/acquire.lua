@@ -103,13 +103,9 @@ local function reenter(hold)
 	end
 	if not has_entry(hold, entry) then
 		introduce()
-		if not hold.token then
-			-- our hash was lost, or this is a hold of Redisson's
-			if lock.token == 0 then
-				lock.token = now -- one that nobody has had
-				call('HSET', STATE, 'token', stamp)
-			end
-			hold.token = lock.token
+		if not hold.token and lock.token == 0 then -- our hash was lost, or this is a hold of Redisson's
+			lock.token = now -- one that nobody has had
+			call('HSET', STATE, 'token', stamp)
 		end
 		local count_now = (lock.mode == 'x' or hold.holds ~= ',') and hold.count + 1 or 1
 		hold.holds = hold.holds .. entry .. ','
@@ -121,7 +117,7 @@ local function reenter(hold)
 		pass_on()
 	end
 	settle(hold)
-	return {'granted', hold.id, int(hold.token), ttl, hold.waited or 0, hold.count, hold.mode}
+	return {'granted', hold.id, int(hold.token or lock.token), ttl, hold.waited or 0, hold.count, hold.mode}
 end
 
 -- ---- A caller that has the lock, or was told its last word ----

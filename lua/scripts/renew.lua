@@ -91,7 +91,7 @@ end
 local function restore()
 	set_token(has_not_begun and math.max(now, token + 1, lock.token + 1) or token)
 	token = hold.token
-	hold.lease, hold.holds, hold.by, hold.mode = lease, ',' .. entry .. ',', by, mode
+	hold.lease, hold.holds, hold.by, hold.mode = lease, hold.holds .. entry .. ',', by, mode
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
@@ -118,7 +118,8 @@ elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .
 	end
 	-- our hash may come from an old copy of the data, from before the take-up or before the start. The token
 	-- that COMMAND has counts; before it begins, the newer one does
-	if request == id and token and hold.token ~= token and not (has_not_begun and hold.token > token) then
+	local is_newer = has_not_begun and token and (hold.token or 0) > token
+	if request == id and token and hold.token ~= token and not is_newer then
 		set_token(token)
 		save_hold(hold)
 	end
@@ -148,7 +149,7 @@ if token and not word then
 	if can_be_lost(token, lease, mode) and fit(mode) then
 		note_loss(token, lease)
 		enter(call, mode, id, ARGV[12] or '')
-		hold = {id = id, state = 'held', mode = mode, notes = '-', count = 1}
+		hold = {id = id, state = 'held', mode = mode, holds = ',', notes = '-', count = 1}
 		holds[id] = hold
 		set_ttl(hold, lease)
 		restore()

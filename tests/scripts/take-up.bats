@@ -99,6 +99,25 @@ load ../lib/handover
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 
+@test "a process that goes into a hold that our hash, which was deleted, does not know costs its owner nothing" {
+	acquire anna
+	cli DEL "$(key_state)" >/dev/null
+	later 100
+	acquire inner inherited=anna
+	answered granted anna
+	renew anna request=inner "holder_token=${reply[2]}"
+	answered renewed
+	renew anna
+	answered renewed 30000 "${token[anna]}" 1
+	renew anna request=inner
+	answered renewed
+	assert_equal "$(holds)" 2
+	release anna
+	answered released 1
+	release anna request=inner
+	answered released 0
+}
+
 @test "a lock that was taken up is handed to the first waiter when it is given back" {
 	granted_to_anna
 	cli FLUSHALL
