@@ -197,6 +197,8 @@ local function has_hung(id, score, waiter)
 	if its and its.told and not fit(waiter and waiter.want or 'x') then
 		set_turn(id, score, its.absent, nil) -- somebody else took the lock meanwhile
 		return false
+	elseif its then
+		set_turn(id, score, its.absent, its.told) -- as it is by the clock, which may have been set back
 	end
 	return its and its.told and now - its.told >= turn_ms(waiter)
 end

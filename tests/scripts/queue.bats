@@ -169,6 +169,9 @@ in_one_go() {
 	acquire cleo
 	answered queued
 	assert_equal "${reply[2]}" 5000
+	later 5000
+	ask cleo
+	answered granted cleo
 }
 
 @test "a hung head is passed over after 5 s, and has its old place when it comes back" {
