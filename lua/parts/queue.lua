@@ -33,6 +33,20 @@ local function find_batches()
 	end
 end
 
+local function has_redisson()
+	return #list > #batches
+end
+
+local function set_queue_ttl()
+	if has_redisson() then -- its RPUSH would not renew a time to live
+		call('PERSIST', LIST)
+		call('PERSIST', TIMEOUTS)
+	elseif list[1] then
+		call('PEXPIRE', LIST, QUEUE_TTL_MS)
+		call('PEXPIRE', TIMEOUTS, QUEUE_TTL_MS)
+	end
+end
+
 -- Makes list and scores agree where another program has deleted a key or an id. An id without a score gets
 -- one. One of Redisson's gets a place: its scripts never push an id that has a score.
 local function agree()
@@ -54,13 +68,16 @@ local function agree()
 		end
 	end
 	list = call('LRANGE', LIST, 0, -1)
+	find_batches()
+	set_queue_ttl()
 end
 
 find_oldest() -- all keys are read before anything is changed: one of another type is to fail here
 if call('ZCARD', TIMEOUTS) ~= #list then
 	agree()
+else
+	find_batches()
 end
-find_batches()
 
 local function add_marker(side, ticket)
 	local id = 'fairlock:' .. int(ticket)
@@ -68,6 +85,7 @@ local function add_marker(side, ticket)
 	call('ZADD', TIMEOUTS, int(now + MARKER_SCORE_MS), id)
 	table.insert(list, side == 'LPUSH' and 1 or #list + 1, id)
 	find_batches()
+	set_queue_ttl()
 end
 
 local function drop_entry(at)
@@ -79,10 +97,6 @@ end
 
 local function has_marker_at(at)
 	return list[at] and marker_of(list[at]) ~= nil
-end
-
-local function has_redisson()
-	return #list > #batches
 end
 
 local function score_of(id)
@@ -449,13 +463,7 @@ function settle(hold, has_left, me)
 			tell(id, '0')
 		end
 	end
-	if has_redisson() then -- its RPUSH would not renew a time to live
-		call('PERSIST', LIST)
-		call('PERSIST', TIMEOUTS)
-	elseif list[1] then
-		call('PEXPIRE', LIST, QUEUE_TTL_MS)
-		call('PEXPIRE', TIMEOUTS, QUEUE_TTL_MS)
-	end
+	set_queue_ttl()
 	if find_oldest() then
 		call('PEXPIRE', OURS, QUEUE_TTL_MS)
 	end

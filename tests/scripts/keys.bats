@@ -81,6 +81,22 @@ lives_again() {
 	answered lost
 }
 
+@test "a queue that a request made anew, which does not wait, has a time to live" {
+	acquire anna lease=3000
+	queue_up ben
+	cli DEL "$(key_timeouts)" >/dev/null
+	acquire cleo mode=try
+	answered busy anna
+	between 1 "$(cli PTTL "$(key_timeouts)")" 600000
+	redisson_drops ben # the marker was all that was in the list
+	assert_equal "$(cli EXISTS "$(key_queue)")" 0
+	later 3001
+	acquire cleo mode=try
+	answered busy
+	between 1 "$(cli PTTL "$(key_queue)")" 600000
+	between 1 "$(cli PTTL "$(key_timeouts)")" 600000
+}
+
 @test "our hash stays for a day beyond the lease of a holder that does not renew it" {
 	acquire anna lease=500000000
 	assert_equal "$(cli PTTL "$(key_state)")" $((500000000 + 86400000))
