@@ -97,6 +97,16 @@ lives_again() {
 	between 1 "$(cli PTTL "$(key_timeouts)")" 600000
 }
 
+@test "a hash that a request made anew, which does not wait, has a time to live" {
+	acquire anna lease=3000
+	queue_up_dead ben
+	cli DEL "$(key_state)" >/dev/null
+	later 3001
+	acquire cleo mode=try
+	answered busy
+	between 1 "$(cli PTTL "$(key_state)")" 86400000
+}
+
 @test "our hash stays for a day beyond the lease of a holder that does not renew it" {
 	acquire anna lease=500000000
 	assert_equal "$(cli PTTL "$(key_state)")" $((500000000 + 86400000))
