@@ -207,12 +207,12 @@ local has_left = other_ticket and (is_newest_again or not ticket and not is_trac
 if has_left then
 	check_run(true)
 	local its_by, its_time = waiter_of(other) and waiter_of(other).by, waited_by(other, other_ticket)
-	ticket = other_ticket
+	ticket = math.min(ticket or MOST, other_ticket) -- after a loss of data, its own may be the older one
 	stand(request, ticket) -- before the other goes, with whom the batch may
 	become_newest(ticket)
 	set_last_word(other, 'superseded ' .. by)
 	if stands_at then -- else it seemed dead, and was passed over
-		take_out({other}, ticket)
+		take_out({other}, other_ticket)
 		record('superseded', now, other, nil, its_by, its_time, nil, nil, nil, nil, by)
 	end
 	tell(other, '0') -- it asks, and is answered so

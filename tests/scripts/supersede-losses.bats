@@ -112,3 +112,21 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	asks_again ed
 	answered granted
 }
+
+@test "after a loss of data a newer waiter keeps its place if an older one that had heard no ticket was queued anew" {
+	acquire anna
+	asks_newest ed
+	SINCE[ed]=${reply[5]}
+	queue_up dora
+	later 10
+	cli FLUSHALL >/dev/null
+	acquire anna
+	present cleo
+	acquire cleo newest=-1000 again=1 strays=1
+	answered queued
+	is_back ed
+	answered queued "${ticket[ed]}"
+	ask dora again=1
+	queue_is ed dora
+	all_well
+}
