@@ -137,9 +137,9 @@ if word and not (inside and has_entry(inside, entry)) then
 		return {word, math.max(0, now - (lock.runs.ok_ended or now))}
 	end
 	return newer and {'superseded', newer, about()} or {'removed', about()}
-elseif inside and inside.state == 'kept' then
+elseif inside and inside.state == 'kept' and (lock.mode ~= 'x' or has_entry(inside, request)) then
 	return {'removed'} -- all of it was given back
-elseif inside then
+elseif inside and inside.state == 'held' then
 	return reenter(inside)
 end
 

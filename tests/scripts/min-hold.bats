@@ -188,3 +188,19 @@ load ../lib/scripts
 	ask ben again=1
 	assert_equal "$(log_lines | grep -o 'event=[a-z]*' | paste -sd ' ')" 'event=granted event=released event=granted'
 }
+
+@test "who takes the lock as an owner whose hold is kept waits until it is over" {
+	acquire anna
+	release anna min=5000
+	answered kept 5000
+	acquire anna again=1 # a copy
+	answered removed
+	present other
+	acquire anna request=other kind=a
+	answered queued
+	later 5001
+	acquire anna request=other kind=a "old_ticket=${ticket[anna]}"
+	answered granted anna
+	release anna request=other
+	answered released 0
+}
