@@ -243,6 +243,12 @@ end
 -- answer of a script that may change nothing.
 local function open(owner, request, strays, late)
 	local refusal = lacking and lacking() or read_lock(owner)
+	if not refusal and MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
+		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
+		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
+		-- key is refused there
+		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
+	end
 	word = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
 	word = type(word) == 'string' and word or nil
 	local left = tonumber(match(word or '', '^asks (%d+)$'))

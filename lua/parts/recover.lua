@@ -59,17 +59,10 @@ local function may_pass_over()
 	return now >= back_at()
 end
 
--- Each script that changes something goes on so, behind `open`. Returns the answer of a script that may
--- change nothing.
+-- Each script that changes something goes on so, behind `open`.
 local function begin(owner, request)
 	if asks then
 		set_last_word(request, asks)
-	end
-	if MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
-		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
-		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
-		-- key is refused there
-		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
 	end
 	notice_ends(owner)
 end

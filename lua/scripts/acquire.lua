@@ -122,10 +122,7 @@ end
 
 -- ---- A caller that has the lock, or was told its last word ----
 
-refusal = begin(id, request)
-if refusal then
-	return refusal
-end
+begin(id, request)
 local inside = find_hold(id)
 for i = 16, #ARGV do
 	local hold = find_hold(ARGV[i])

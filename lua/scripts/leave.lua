@@ -29,10 +29,7 @@ end
 -- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 make_room()
-refusal = begin(id, request)
-if refusal then
-	return refusal
-end
+begin(id, request)
 local left = {'left', about()}
 local ticket, at, hold, given = ticket_of(leaving), nil, nil, nil
 for i, other in ipairs(list) do

@@ -75,10 +75,7 @@ local token, again, only, list_asked = number(ARGV[5]), ARGV[6] == '1', ARGV[11]
 local by = ARGV[12] ~= '' and ARGV[12] or nil
 
 make_room()
-refusal = begin(id, request)
-if refusal then
-	return refusal
-end
+begin(id, request)
 
 -- Calls it for each holder, or for the one that the caller means, with its hold.
 local function each_holder(visit)

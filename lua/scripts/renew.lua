@@ -39,10 +39,7 @@ end
 -- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
 make_room()
-refusal = begin(id, request)
-if refusal then
-	return refusal
-end
+begin(id, request)
 local hold, taken_up = find_hold(id), 0
 lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
 local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
