@@ -238,6 +238,13 @@ local function set_last_word(request, its_word)
 	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, its_word, 'PX', DONE_TTL_MS)
 end
 
+-- Answers a request about somebody else's hold, run or place, now and each time when it comes again: it is to
+-- spare the next one.
+local function answer_for_good(request, answer)
+	set_last_word(request, cjson.encode(answer))
+	return answer
+end
+
 -- What a script that changes something begins with. strays: how many requests the process has left under way,
 -- whose copies may come late: one that has left fewer than another that came before is late. Returns the
 -- answer of a script that may change nothing.
@@ -251,6 +258,9 @@ local function open(owner, request, strays, late)
 	end
 	word = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
 	word = type(word) == 'string' and word or nil
+	if word and match(word, '^%[') then
+		return refusal or cjson.decode(word)
+	end
 	local left = tonumber(match(word or '', '^asks (%d+)$'))
 	asks = strays > (left or 0) and (left or not word) and 'asks ' .. int(strays) or nil
 	word = not left and word or nil

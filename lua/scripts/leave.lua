@@ -10,7 +10,6 @@
 -- Returns {'left', owner, by, held, mode, holders, next, by hand}   it is out; the holder as `about` has it,
 -- or none if
 --              that was the waiter itself
---         {'left'}     somebody else asked, and it was out already
 --         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter
 --         {'spelled', name}  another spelling of this name is in use
@@ -41,9 +40,7 @@ for i = 4, by_other and 3 or #ARGV do -- the caller may have gone into a hold th
 		hold, given = other, entry_of(other, request)
 	end
 end
-if word and by_other then
-	return {'left'} -- another waiter with this id may wait by now
-elseif by_other and not ticket and not at then
+if by_other and not ticket and not at then
 	settle()
 	return {'unknown'}
 end
@@ -59,7 +56,7 @@ elseif at then
 	drop_entry(at)
 end
 if by_other then
-	set_last_word(request, 'left')
+	answer_for_good(request, left)
 	if ticket then
 		set_last_word(leaving, 'removed')
 	end

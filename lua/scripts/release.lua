@@ -100,20 +100,12 @@ end
 -- ---- force ----
 
 if mode == 'force' then
-	local answer, lines, broken = word, {}, {}
-	if not word then
-		each_holder(function(one)
-			if not token or one.token == token then
-				broken[#broken + 1], lines[#lines + 1] = one, one.id .. ' ' .. by_of(one)
-			end
-		end)
-		if token and not broken[1] then
-			return not_held()
+	local answer = {'forced'}
+	each_holder(function(one)
+		if token and one.token ~= token then
+			return
 		end
-		answer = broken[1] and 'forced ' .. table.concat(lines, '\n') or 'free'
-		set_last_word(request, answer)
-	end
-	for _, one in ipairs(broken) do
+		answer[#answer + 1], answer[#answer + 2] = one.id, by_of(one)
 		if not one.token then
 			-- a token that nobody has had, lest its owner takes the hold up again
 			introduce()
@@ -126,32 +118,26 @@ if mode == 'force' then
 		publish(channel(one.id), '0')
 		forget_loss(one.token or lock.token)
 		end_hold(one, 'forced', nil, nil, by)
-	end
-	if broken[1] then
+	end)
+	if answer[2] then
 		pass_on()
+	elseif token then
+		return not_held()
 	end
 	settle()
-	local reply = {answer == 'free' and answer or 'forced'}
-	for owner, owner_by in string.gmatch(match(answer, '^forced (.*)$') or '', '(%S*) ([^\n]*)\n?') do
-		reply[#reply + 1], reply[#reply + 2] = owner, owner_by
-	end
-	return reply
+	return answer_for_good(request, answer[2] and answer or {'free'})
 end
 
 -- ---- forget: a COMMAND that runs now goes on, and counts if it ends with 0 ----
 
 if mode == 'forget' then
-	local ago, runs = match(word or '', '^forgot (-?%d+)$'), lock.runs
-	if not ago then
-		local last = runs.last or runs.ok_started
-		ago = last and int(math.max(0, now - last)) or '-1'
-		set_last_word(request, 'forgot ' .. ago)
-		runs.last, runs.whose, runs.before, runs.ok_started, runs.ok_ended = nil, nil, nil, nil, nil
-		introduce()
-		save_runs()
-		settle()
-	end
-	return {'forgot', tonumber(ago)}
+	local runs = lock.runs
+	local last = runs.last or runs.ok_started
+	runs.last, runs.whose, runs.before, runs.ok_started, runs.ok_ended = nil, nil, nil, nil, nil
+	introduce()
+	save_runs()
+	settle()
+	return answer_for_good(request, {'forgot', last and math.max(0, now - last) or -1})
 end
 
 -- ---- stop ----
