@@ -80,12 +80,12 @@ end
 local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 
 -- A COMMAND was started too short a time ago, or one ended with 0. The caller waits no more.
-local function need_not(...)
+local function need_not(why, time, ...)
 	if remember(period) then
 		save_runs()
 	end
 	settle()
-	return {...}
+	return {why, math.max(0, now - (time or now)), ...}
 end
 
 local function leave_queue(its_ticket)
@@ -131,7 +131,7 @@ end
 if word and not (inside and has_entry(inside, entry)) then
 	local newer = match(word, '^superseded (.*)$')
 	if word == 'ran ok' then
-		return {word, math.max(0, now - (lock.runs.ok_ended or now))}
+		return need_not(word, lock.runs.ok_ended)
 	end
 	return newer and {'superseded', newer, about()} or {'removed', about()}
 elseif inside and inside.state == 'kept' and (lock.mode ~= 'x' or has_entry(inside, request)) then
@@ -149,15 +149,9 @@ ticket = ticket or is_waiting -- it has not heard its ticket
 -- --supersede: since when the caller waits, ms; its ticket may be that of another one.
 local waits_from = newest and (newest > 0 and (newest < MOST and newest or now) or math.max(0, now + newest))
 other = newest and other ~= request and other or nil
--- Whether it began to wait later than the newest, or at the same time, and our hash does not know it: data
--- were lost. The newest was back first, or the hash is a copy from before the caller came.
-local is_newest_again = other and ticket and not is_waiting and newest + CLOCK_SLACK_MS >= other_since
--- A caller with a ticket was here before the newest, but for that case. Any other caller comes for the first
--- time: it is older if it has been asking for longer than the newest has waited. If the newest began in the
--- future, the clock was set back, and nobody knows which is older. The caller counts as newer then, and if
--- both began at the same time.
-if other and (ticket and not is_newest_again or
-	not ticket and waits_from + CLOCK_SLACK_MS < other_since and other_since <= now) then
+-- Usually the caller is newer, since it has just come. It is older if it was away, or its first request was
+-- late. If the newest began in the future, the clock was set back, and nobody knows: it counts as newer.
+if other and waits_from + CLOCK_SLACK_MS < other_since and other_since <= now then
 	local waiter, hold = waiter_of(other), find_hold(other)
 	return {'superseded', waiter and waiter.by or hold and by_of(hold) or '', about()}
 end
@@ -186,9 +180,9 @@ if is_done(period, newest and newest ~= 0 and waits_from or ticket and waits_sin
 			pass_on()
 		end
 	end
-	return need_not('ran ok', math.max(0, now - (lock.runs.ok_ended or now)))
+	return need_not('ran ok', lock.runs.ok_ended)
 elseif not ticket and ran(period) then
-	return need_not('ran', math.max(0, now - (lock.runs.last or now)), about())
+	return need_not('ran', lock.runs.last, about())
 end
 local room, ms = fit(want)
 is_traceless = ARGV[6] == 'try'
@@ -196,11 +190,10 @@ if is_traceless and not room then
 	return {'busy', about()}
 end
 
--- A newcomer with --supersede, or one that is the newest again, gets the place and the ticket of the newest
--- waiter, and takes that one out.
+-- The caller gets the place and the ticket of the newest waiter, and takes that one out.
 local stands_at = other and ticket_of(other)
 other_ticket = other and (stands_at or other_ticket)
-local has_left = other_ticket and (is_newest_again or not ticket and not is_traceless)
+local has_left = other_ticket and not is_traceless
 if has_left then
 	check_run(true)
 	local its_by, its_time = waiter_of(other) and waiter_of(other).by, waited_by(other, other_ticket)
@@ -319,7 +312,7 @@ if not room or first and first ~= request or now < back_at() then
 elseif ticket and ran(period) then -- it stood behind a run that has just been, or begins with this script
 	leave_queue(ticket)
 	pass_on()
-	return need_not('ran', math.max(0, now - (lock.runs.last or now)), about())
+	return need_not('ran', lock.runs.last, about())
 end
 local waited = ticket and waited_by(request, ticket) or 0
 if ticket then

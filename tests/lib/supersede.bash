@@ -1,14 +1,18 @@
 # Waiters that ask with --supersede, as the scripts see them: `load scripts`, then this.
 
+# since when each waits, as it knows it
+declare -gA SINCE
+
 # asks_newest ID [WORD=VALUE...]: it asks with --supersede for the first time, and listens
 asks_newest() {
 	present "$1"
 	acquire "$1" newest=0 "${@:2}"
+	SINCE[$1]=${reply[5]-}
 }
 
 # asks_again ID [WORD=VALUE...]: the sign of life of one that does
 asks_again() {
-	ask "$1" newest=0 "${@:2}"
+	ask "$1" newest="${SINCE[$1]-0}" "${@:2}"
 }
 
 # superseded_events: the fields of these events in the log, "owner by waited actor", one a line

@@ -5,33 +5,30 @@ load ../lib/helpers
 load ../lib/scripts
 load ../lib/supersede
 
-declare -gA SINCE
-
-# two_wait: ed has superseded cleo, which has not heard it; SINCE has since when each waits, as it knows it
+# two_wait: ed has superseded cleo, which has not heard it
 two_wait() {
 	acquire anna
 	asks_newest cleo
-	SINCE[cleo]=${reply[5]}
 	later 100
 	asks_newest ed
-	SINCE[ed]=${reply[5]}
 }
 
 # is_back ID [WORD=VALUE...]: it asks over a new connection
-is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
+is_back() { asks_again "$1" again=1 "${@:2}"; }
 
 @test "after a loss of data the first that comes back is the newest, and stands where it stood" {
 	acquire anna
 	asks_newest cleo
 	cli FLUSHALL >/dev/null
 	acquire anna
-	asks_again cleo again=1
+	is_back cleo
 	answered queued "${ticket[cleo]}"
+	later 100
 	asks_newest ed
 	answered queued "${ticket[cleo]}"
 	cli FLUSHALL >/dev/null
 	acquire anna
-	asks_again ed again=1
+	is_back ed
 	is_superseded cleo again=1
 	queue_is ed
 }
@@ -47,7 +44,7 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	is_back ed
 	answered queued "${ticket[cleo]}"
 	queue_is ed dora
-	is_superseded cleo newest="${SINCE[cleo]}"
+	is_superseded cleo
 	assert_equal "${reply[1]}" 'by ed'
 	is_back ed
 	queue_is ed dora
@@ -73,28 +70,26 @@ is_back() { asks_again "$1" newest="${SINCE[$1]}" again=1 "${@:2}"; }
 	cli FLUSHALL >/dev/null
 	acquire anna
 	is_back ed
-	is_superseded cleo newest="${SINCE[cleo]}" again=1
+	is_superseded cleo again=1
 	asks_newest fay
-	is_superseded ed newest="${SINCE[ed]}"
-	is_superseded cleo newest="${SINCE[cleo]}" again=1
+	is_superseded ed
+	is_superseded cleo again=1
 	queue_is fay
 }
 
 @test "a waiter that an old copy of the data does not know is newer than the newest of that copy" {
 	acquire anna
 	asks_newest cleo
-	SINCE=([cleo]=${reply[5]})
 	queue_up dora
 	copy_data
 	later 100
 	asks_newest ed
-	SINCE[ed]=${reply[5]}
-	is_superseded cleo newest="${SINCE[cleo]}"
+	is_superseded cleo
 	old_data
 	is_back ed
 	answered queued "${ticket[cleo]}"
 	queue_is ed dora
-	is_superseded cleo newest="${SINCE[cleo]}"
+	is_superseded cleo
 	is_back ed
 	queue_is ed dora
 }
