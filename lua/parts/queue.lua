@@ -391,13 +391,10 @@ local function tell_turn(id, ticket)
 	end
 end
 
--- The first waiter, and whether there is room for it, or in how many ms there may be some.
-local function next_waiter(me)
-	local id, ticket = first_waiter(me)
-	if id and id ~= me then
-		return id, ticket, fit(ticket and waiter_of(id) and waiter_of(id).want or 'x')
-	end
-	return id, ticket
+-- What `fit` says for this waiter. ticket: nil for one of Redisson's.
+local function room_for(id, ticket)
+	local waiter = ticket and waiter_of(id)
+	return fit(waiter and waiter.want or 'x')
 end
 
 local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the next one is told, and goes on
@@ -407,10 +404,14 @@ local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the
 -- Redisson's, is told its turn; one for whom there is no room, when there may be some. me: the caller.
 -- Returns the first waiter, and its ticket if it is ours.
 function pass_on(me)
-	local id, ticket, mode, ms = next_waiter(me)
-	while mode and ticket and now >= back_at() and #to_tell < HANDED_MOST and hand_over(id, ticket, mode) do
-		id, ticket, mode, ms = next_waiter(me)
-	end
+	local id, ticket, mode, ms
+	repeat
+		id, ticket = first_waiter(me)
+		mode, ms = nil, nil
+		if id and id ~= me then
+			mode, ms = room_for(id, ticket)
+		end
+	until not (mode and ticket and now >= back_at() and #to_tell < HANDED_MOST and hand_over(id, ticket, mode))
 	if not id and not lock.field then
 		publish(CHANNEL, '0') -- a client that waits for Redisson's plain lock of this name is in no queue
 	elseif is_stuck then

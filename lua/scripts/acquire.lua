@@ -259,15 +259,6 @@ local function is_full()
 	return count >= limit
 end
 
--- Whether there is room for the first, or in how many ms there may be some.
-local function fits_first()
-	local waiter = first_ticket and waiter_of(first)
-	if first and first ~= request then
-		return fit(waiter and waiter.want or 'x')
-	end
-	return fit(want)
-end
-
 local has_handed = false
 if not is_free then
 	if is_traceless then
@@ -280,31 +271,29 @@ if not is_free then
 		return {'full', limit, about()}
 	end
 	queue_up()
-	room, ms = fits_first()
-	if passed_over > 0 or room and first and first ~= request then
-		local grants = lock.grants
-		first, first_ticket = pass_on(request)
-		has_handed = lock.grants > grants
-		room, ms = fits_first()
-	end
 	if not first then
 		first, first_ticket = request, ticket
 	end
+	room, ms = room_for(first, first_ticket)
+	if passed_over > 0 or room and first ~= request then
+		local grants = lock.grants
+		first, first_ticket = pass_on(request)
+		has_handed = lock.grants > grants
+		room, ms = room_for(first, first_ticket)
+	end
+	is_free = room and first == request and now >= back_at()
 end
-if not room or first and first ~= request or now < back_at() then
+if not is_free then
 	local rank, ask_in = call('ZRANK', OURS, request) or 0, SIGN_OF_LIFE_MS -- when it must ask at the latest
 	if is_stuck then
 		ask_in = 1
 	elseif first == request and now < back_at() then
-		ask_in = math.max(1, back_at() - now)
+		ask_in = back_at() - now
 	elseif room then
 		ask_in = see_in(first, first_ticket)
-	elseif first == request and ms == -1 then
-		ask_in = TURN_MS -- nobody knows when such a lock ends
-	elseif ms >= 0 and rank == 0 and not first_ticket then
-		ask_in = math.min(ms + 1, seen_dead_in(first), SIGN_OF_LIFE_MS)
-	elseif ms >= 0 and (first == request or has_handed) then
-		ask_in = math.min(ms + 1, SIGN_OF_LIFE_MS)
+	elseif first == request or has_handed or rank == 0 then -- nobody knows when a lock without an end does
+		ask_in = math.min(ms < 0 and TURN_MS or ms + 1, first_ticket and MOST or seen_dead_in(first),
+			SIGN_OF_LIFE_MS)
 	end
 	local marker, heard = settle(nil, has_left, request)
 	return {'queued', int(ticket), ask_in, first == request and 1 or 0, lock_ttl(), now,
