@@ -46,12 +46,18 @@ local function enter(run, mode, id, want)
 	return true
 end
 
+-- A period. Returns its ms, and whether it is that of --once-ok; nil: there is none.
+local function read_period(text)
+	local ok, ms = match(text, '^(o?k?)(%d+)$')
+	return number(ms), ok == 'ok'
+end
+
 -- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for
 -- another period when the last start was, but nobody looks for a success after it. Returns whether that is
 -- news.
 local function remember(period)
-	local is_ok, ms = match(period, '^(o?k?)(%d+)$')
-	local recall = ms and (lock.runs.last or now) + (is_ok == 'ok' and 1 or 2) * (number(ms) or 0) or 0
+	local ms, is_ok = read_period(period)
+	local recall = ms and (lock.runs.last or now) + (is_ok and 1 or 2) * ms or 0
 	if recall > (lock.runs.recall or 0) then
 		lock.runs.recall = recall
 		return true

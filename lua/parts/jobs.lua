@@ -1,11 +1,5 @@
 -- Jobs that need not run each time (--once-per, --once-ok), and jobs of which the newest waits (--supersede).
 
--- The period of a waiter. Returns its ms, and whether it is that of --once-ok; nil: it has none.
-local function read_period(text)
-	local ok, ms = match(text, '^(o?k?)(%d+)$')
-	return number(ms), ok == 'ok'
-end
-
 -- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job
 -- for long.
 local function is_recent(time, ms)
