@@ -249,28 +249,27 @@ local passed_over = 0     -- so many were, Redisson's, too
 -- vain, or are silent, and one that was handed the lock did not renew it. All of the head's batch, so many at
 -- once. They may come back with their tickets. me: the caller, which is alive since it asks.
 local function pass_over_ours(me, ends)
-	local found, ids, gone = call('ZRANGE', OURS, 0, CHUNK - 1, 'WITHSCORES'), {}, {}
+	local found, some, gone = call('ZRANGE', OURS, 0, CHUNK - 1, 'WITHSCORES'), {}, {}
 	for i = 1, #found, 2 do
-		if found[i] == me or (number(found[i + 1]) or 0) >= ends then
+		local waiter = {id = found[i], ticket = number(found[i + 1]) or 0}
+		if waiter.id == me or waiter.ticket >= ends then
 			break
 		end
-		ids[#ids + 1] = found[i]
+		some[#some + 1] = waiter
 	end
-	local here = present_of(ids)
-	for i, id in ipairs(ids) do
-		local waiter = here[id] and waiter_of(id)
-		local is_hung = here[id] and (missed_at and is_silent(waiter) or
-			has_hung(id, number(found[2 * i]) or 0, waiter))
-		if here[id] and not is_hung then
+	see(some)
+	for i, waiter in ipairs(some) do
+		local its = waiter.is_here and waiter_of(waiter.id)
+		if waiter.is_here and not (missed_at and is_silent(its) or has_hung(waiter.id, waiter.ticket, its)) then
 			break
-		elseif is_hung then
+		elseif waiter.is_here then
 			missed_at = missed_at or now
-			tell(id, '0') -- should it be alive, it has its old place back
+			tell(waiter.id, '0') -- should it be alive, it has its old place back
 		end
-		gone[i] = id
+		gone[i] = waiter.id
 	end
 	if gone[1] then
-		take_out(gone, tonumber(found[2 * #gone]))
+		take_out(gone, some[#gone].ticket)
 		passed_over = passed_over + #gone
 	end
 	return gone[1] ~= nil

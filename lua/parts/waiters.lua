@@ -12,30 +12,30 @@ local function present(id)
 	return ways[id] ~= nil
 end
 
--- Calls it with so many of these as one command takes, prefixed, and where the first of them stands.
-local function in_chunks(ids, prefix, visit)
-	for first = 1, #ids, MANY do
+-- Calls it with so many of these waiters as one command takes: their ids, prefixed, and how many are before
+-- them.
+local function in_chunks(some, prefix, visit)
+	for first = 1, #some, MANY do
 		local words = {}
-		for i = first, math.min(#ids, first + MANY - 1) do
-			words[#words + 1] = prefix .. ids[i]
+		for i = first, math.min(#some, first + MANY - 1) do
+			words[#words + 1] = prefix .. some[i].id
 		end
 		visit(words, first - 1)
 	end
 end
 
--- The same as `present` for many: id → true.
-local function present_of(ids)
-	local found = {}
-	in_chunks(ids, channel(''), function(names, before)
+-- The same as `present` for many, each a table with its `id`: gets `is_here`. Returns how many are.
+local function see(some)
+	local count = 0
+	in_chunks(some, channel(''), function(names, before)
 		local plain = call('PUBSUB', 'NUMSUB', unpack(names))
 		local sharded = SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(names))
 		for i = 1, #names do
-			if plain[2 * i] > 0 or sharded and sharded[2 * i] > 0 then
-				found[ids[before + i]] = true
-			end
+			some[before + i].is_here = plain[2 * i] > 0 or sharded and sharded[2 * i] > 0
+			count = count + (some[before + i].is_here and 1 or 0)
 		end
 	end)
-	return found
+	return count
 end
 
 -- ---- Records ----
@@ -73,15 +73,6 @@ local function ticket_of(id)
 	return number(call('ZSCORE', OURS, id))
 end
 
--- Reads the records of many in few calls.
-local function look_up(ids)
-	in_chunks(ids, 'w:', function(fields, before)
-		for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
-			waiters[ids[before + i]] = read_waiter(text) or false
-		end
-	end)
-end
-
 -- ---- Order ----
 
 -- The ticket of a marker, or nil for one of Redisson's.
@@ -117,14 +108,12 @@ end
 
 -- The same with `is_here`, and the `record` of those of ours who have one.
 local function everybody(most)
-	local all, ids = in_order(most), {}
-	for i, waiter in ipairs(all) do
-		ids[i] = waiter.id
-	end
-	look_up(ids)
-	local here = present_of(ids)
-	for _, waiter in ipairs(all) do
-		waiter.is_here, waiter.record = here[waiter.id], waiter.ticket and waiter_of(waiter.id)
-	end
+	local all = in_order(most)
+	see(all)
+	in_chunks(all, 'w:', function(fields, before)
+		for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
+			all[before + i].record = all[before + i].ticket and read_waiter(text)
+		end
+	end)
 	return all
 end

@@ -249,14 +249,7 @@ end
 
 -- Whether so many waiters are present. Behind the first thousand each is taken for present.
 local function is_full()
-	local ids, count = {}, math.max(0, call('ZCARD', OURS) - MANY)
-	for i, waiter in ipairs(in_order(MANY)) do
-		ids[i] = waiter.id
-	end
-	for _ in pairs(present_of(ids)) do
-		count = count + 1
-	end
-	return count >= limit
+	return see(in_order(MANY)) + math.max(0, call('ZCARD', OURS) - MANY) >= limit
 end
 
 local has_handed = false

@@ -188,13 +188,10 @@ local function usual(by)
 end
 
 local function view()
-	local place, waiting, all, ids = 0, 0, in_order(PLACES), {}
-	for i = 1, math.min(#all, PRESENCE) do
-		ids[i] = all[i].id
-	end
-	local here = present_of(ids)
+	local place, waiting, all = 0, 0, in_order(PLACES)
+	see({unpack(all, 1, math.min(#all, PRESENCE))})
 	for i, waiter in ipairs(all) do
-		if i > PRESENCE or waiter.id == id or here[waiter.id] then
+		if i > PRESENCE or waiter.id == id or waiter.is_here then
 			waiting = waiting + 1
 			place = waiter.id == id and waiting or place
 		end

@@ -305,15 +305,9 @@ if is_success then
 	note_success(hold)
 	-- Waiters that need not run now are told to ask, whether or not there is room for them: the first of them.
 	-- Those behind learn it with their sign of life. If nobody asks for it, nobody waits for it.
-	local found, ids = (lock.runs.recall or 0) >= now and call('ZRANGE', OURS, 0, 199, 'WITHSCORES') or {}, {}
-	for i = 1, #found, 2 do
-		ids[#ids + 1] = found[i]
-	end
-	look_up(ids)
-	for i, other in ipairs(ids) do
-		local waiter = waiter_of(other)
-		if waiter and is_done(waiter.period, waits_since(other, tonumber(found[2 * i]))) then
-			tell(other, '0')
+	for _, waiter in ipairs((lock.runs.recall or 0) >= now and everybody(200) or {}) do
+		if waiter.record and is_done(waiter.record.period, waits_since(waiter.id, waiter.ticket)) then
+			tell(waiter.id, '0')
 		end
 	end
 end
