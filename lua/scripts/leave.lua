@@ -7,9 +7,8 @@
 --       6...        with 'own': owner ids that the caller inherited, as for acquire; with 'remove': by, the
 --                   description of the caller
 --
--- Returns {'left', owner, by, held, mode, holders, next, by hand}   it is out; the holder as `about` has it,
--- or none if
---              that was the waiter itself
+-- Returns {'left', HOLDER...}  it is out; see `about` in holds.lua
+--         {'left'}     the same, and it had the lock by now
 --         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter
 --         {'spelled', name}  another spelling of this name is in use
@@ -34,11 +33,9 @@ local ticket, at, hold, given = ticket_of(leaving), nil, nil, nil
 for i, other in ipairs(list) do
 	at = at or other == leaving and not marker_of(other) and i or nil -- one of Redisson's
 end
-for i = 4, by_other and 3 or #ARGV do -- the caller may have gone into a hold that it inherited
-	local other = find_hold(i == 4 and (lock.mode == 'x' and lock.field or id) or ARGV[i])
-	if other and not given and entry_of(other, request) then
-		hold, given = other, entry_of(other, request)
-	end
+for i = 5, by_other and 4 or #ARGV do -- the caller was granted the lock, or has gone into a hold
+	hold = not given and find_hold(i == 5 and id or ARGV[i]) or hold
+	given = given or hold and entry_of(hold, request)
 end
 if by_other and not ticket and not at then
 	settle()
@@ -72,7 +69,7 @@ if given then
 	else
 		end_hold(hold, 'released')
 	end
-	left = {'left', '', '', -1, '', 0, -1, '0'}
+	left = {'left'}
 end
 if given or was_first or not lock.field then
 	pass_on()

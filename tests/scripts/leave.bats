@@ -124,5 +124,5 @@ present_on_plain_channel() {
 	assert_equal "${reply[*]:0:3}" 'left anna by anna'
 	assert_equal "${reply[3]}" 0
 	leave anna
-	assert_equal "${reply[*]}" 'left   -1  0 -1 0'
+	assert_equal "${reply[*]}" 'left'
 }
