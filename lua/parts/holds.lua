@@ -25,6 +25,15 @@ local function count_entries(hold)
 	return select(2, string.gsub(hold.holds, ',', '')) - 1
 end
 
+-- The owners that hold, each followed by when its lease ends, ms; the first that ends first. Of an exclusive
+-- one nobody may know the end. from: '-inf' for those, too, whose end nobody has noticed.
+local function owners(most, from)
+	if MODES[lock.field] then
+		return call('ZRANGE', HOLDERS, from or '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+	end
+	return {lock.field, lock.field and lock_ttl() >= 0 and now + math.max(1, lock_ttl()) or nil}
+end
+
 -- The hold of this owner, or nil if it holds nothing now. Of one without a record only the mode is known, and
 -- `count`: how many holds there are in this one.
 local function find_hold(owner)
@@ -333,20 +342,14 @@ end
 
 -- ---- For people ----
 
--- The holder that people see first: the only one, or of several the one whose lease ends first; with `living`
--- one that has given its hold back only if the next ones have, too. Returns its hold, and when the first
--- lease ends (ms), or nil.
-local function first_holder(living)
-	local found, first = {lock.field}, nil
-	if MODES[lock.field] then
-		found = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE', 'LIMIT', 0, 20, 'WITHSCORES')
-	elseif lock.field then
-		local ttl = lock_ttl()
-		found[2] = ttl >= 0 and now + ttl or nil
-	end
+-- The holder that people see first: the only one, or of several the one whose lease ends first; one that has
+-- given its hold back only if the next ones have, too. Returns its hold, and when the first lease ends (ms),
+-- or nil.
+local function first_holder()
+	local found, first = owners(20), nil
 	for i = 1, #found, 2 do
 		local hold = find_hold(found[i])
-		if not first or hold and living and first.state == 'kept' and hold.state ~= 'kept' then
+		if not first or hold and first.state == 'kept' and hold.state ~= 'kept' then
 			first = hold
 		end
 	end
@@ -360,7 +363,7 @@ end
 -- ms the lease of the first ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else
 -- '0'.
 local function about()
-	local hold, ends = first_holder(true)
+	local hold, ends = first_holder()
 	local held, holders = hold and hold.since and math.max(0, now - hold.since) or -1, lock.field and 1 or 0
 	if hold and hold.state == 'kept' then
 		held = -(hold.ends or 1)

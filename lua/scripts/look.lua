@@ -17,8 +17,7 @@
 --          mode, holders, number of holders, slots, when a COMMAND last ended with 0 ms or '',
 --          1 when it was taken by hand else 0, 1 when only --once-ok has taken it else 0,
 --          1 when a lease is longer than its hold may have else 0}
---          of several holders: owner, count, ttl, token, by, since, ours, kept and by hand of the one whose
---          lease ends first
+--          owner, count, ttl, token, by, since, ours, kept and by hand: see `first_holder` in holds.lua
 --          mode     x: one holds the lock, alone; s: shared holds; =: holds of slots; '': it is free
 --          holders  up to 1,000, in the order of their grants: {{owner, hold count, ttl ms, token or '', by,
 --                   held since ms or '', 1 when ours else 0, 1 when kept else 0, slot or '', 1 when by hand
@@ -30,18 +29,15 @@
 --         {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0, want: x, s, #N or =A,B}
 --
 -- view, for a waiter on a terminal, returns
---         {'view', place or 0, waiters, owner or '', by, held, token or '', usual, mode, holders, next,
---          by hand}
---          of several holders: owner, by, held and token of the one whose lease ends first; of one that has
---          given its hold back only if the next ones have, too
+--         {'view', place or 0, waiters, token or '', usual, HOLDER...}
 --          usual  of holds that were given back lately: {how many of the holder's user and command, the
 --                 median of their lengths in ms, how many of all, their median}; {} when it is known
---          the others: see `about` in holds.lua
+--          HOLDER...: see `about` in holds.lua
 --         {'spelled', name}        another spelling of this name is in use; as for `log`
 --
 -- log, for what happened to the lock lately, returns {'log', now ms, entries, holder or '', waiters, holds}
 --         entries  {{id, {field, value...}}...}, newest first
---         holder   of several the one whose lease ends first
+--         holder   see `first_holder` in holds.lua
 --         waiters  who is present, first is next: {{since ms or '', by}...}
 --         holds    those whose end nobody has noticed: {{owner, token, since, until, waited, by, mode,
 --                  slot or ''}...}; mode is x, s or =
@@ -60,22 +56,12 @@ end
 -- All holds in the order of their grants, so many as one script can look at: those that go on, with what is
 -- left of their leases as `ttl`, and those whose end nobody has noticed.
 local function all_holds()
-	local found, fields, ends = {}, {}, {}
-	if MODES[lock.field] then
-		ends = call('ZRANGE', HOLDERS, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, MANY, 'WITHSCORES')
-	elseif lock.field then
-		found[1] = find_hold(lock.field)
-		found[1].ttl = lock_ttl()
-	end
-	for i = 1, #ends, 2 do
-		fields[#fields + 1] = 'h:' .. ends[i]
-	end
-	for i, text in ipairs(fields[1] and call('HMGET', STATE, unpack(fields)) or {}) do
-		local owner, ttl = ends[2 * i - 1], end_of(ends[2 * i]) - now
-		texts[owner] = text or ''
-		local hold = find_hold(owner) or read_hold(owner, text)
+	local ids, found = owners(MANY, '-inf'), {}
+	for i = 1, #ids, 2 do
+		local ends, id = end_of(ids[i + 1]), ids[i]
+		local hold = find_hold(id) or read_hold(id, call('HGET', STATE, 'h:' .. id))
 		if hold then
-			hold.ttl = ttl > 0 and ttl or nil
+			hold.ttl = not ends and -1 or ends > now and ends - now or nil
 			found[#found + 1] = hold
 		end
 	end
@@ -197,11 +183,10 @@ local function view()
 		end
 	end
 	waiting = waiting + math.max(0, call('ZCARD', OURS) - PLACES)
-	local hold = first_holder(true)
+	local hold = first_holder()
 	local token = hold and hold.since and int(hold.token) or ''
-	local owner, by, held, mode, holders, next_end, by_hand = about()
-	return {'view', place, waiting, owner, by, held, token,
-		token ~= '' and token ~= known_token and usual(by) or {}, mode, holders, next_end, by_hand}
+	return {'view', place, waiting, token, token ~= '' and token ~= known_token and usual(by_of(hold)) or {},
+		about()}
 end
 
 -- ---- log ----

@@ -79,14 +79,11 @@ begin(id, request)
 
 -- Calls it for each holder, or for the one that the caller means, with its hold.
 local function each_holder(visit)
-	local slot, owners = match(only, '^=(.*)$'), {lock.field}
-	if MODES[lock.field] then
-		owners = call('ZRANGE', HOLDERS, '(' .. stamp, '+inf', 'BYSCORE')
-	end
+	local found, slot = owners(-1), match(only, '^=(.*)$')
 	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
-	for _, owner in ipairs(owners) do
-		if (only == '' or owner == wanted) and find_hold(owner) then
-			visit(find_hold(owner))
+	for i = 1, #found, 2 do
+		if (only == '' or found[i] == wanted) and find_hold(found[i]) then
+			visit(find_hold(found[i]))
 		end
 	end
 end

@@ -41,16 +41,16 @@ void waiter_view_read(struct waiter_view *view, const struct client *client)
 	view->at_ms = client->sent_ms;
 	view->place = number_at(reply, 1, WAITERS_MAX);
 	view->waiters = number_at(reply, 2, WAITERS_MAX);
-	snprintf(view->owner, sizeof(view->owner), "%s", reply_text(reply, 3));
-	snprintf(view->by, sizeof(view->by), "%s", reply_text(reply, 4));
-	view->held_ms = holder_held_ms(reply_number(reply, 5));
+	snprintf(view->owner, sizeof(view->owner), "%s", reply_text(reply, 5));
+	snprintf(view->by, sizeof(view->by), "%s", reply_text(reply, 6));
+	view->held_ms = holder_held_ms(reply_number(reply, 7));
 	view->mode = *reply_text(reply, 8);
 	view->slots = mode_slots(reply_text(reply, 8));
 	view->holders = number_at(reply, 9, HOLDERS_MAX);
 	view->by_hand = strcmp(reply_text(reply, 11), "1") == 0;
 	view->next_ms = reply_number(reply, 10) < 0 ? -1 : number_at(reply, 10, HELD_MAX_MS);
-	token = reply_text(reply, 6);
-	usual = reply_at(reply, 7);
+	token = reply_text(reply, 3);
+	usual = reply_at(reply, 4);
 	if (reply_count(usual) >= 4 || strcmp(token, view->token) != 0) {
 		view->of_job = usual_at(usual, 0);
 		view->of_all = usual_at(usual, 2);

@@ -70,7 +70,7 @@ load ../lib/scripts
 	acquire cleo period=60000
 	assert_equal "${reply[0]} ${reply[*]:2:3}" "ran anna by anna -$until"
 	script view ben ''
-	assert_equal "${reply[*]:0:6}" "view 1 1 anna by anna -$until"
+	assert_equal "${reply[*]: -7:3}" "anna by anna -$until"
 	leave ben
 	assert_equal "${reply[*]:0:4}" "left anna by anna -$until"
 	queue_up dora
