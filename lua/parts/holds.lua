@@ -107,19 +107,17 @@ local function extend(hold, lease)
 	return ttl
 end
 
--- How long a hold may go on from now, whatever its keys say; nil: nobody knows. The server keeps the moment
--- when a lease ends: if its clock was ahead and was set right, the lease would go on for as long as the clock
--- was ahead. back: so far was the clock set back, as far as it shows.
-local function most_left(hold)
+-- The server keeps the moment when a lease ends: if its clock was ahead and was set right, the lease would go
+-- on for as long as the clock was ahead. Returns how long this hold may go on from now, if what is left of its
+-- lease (ttl) is more than that; and how far the clock was set back, as far as it shows.
+local function too_long(hold, ttl)
 	local back = hold.since and math.max(0, hold.since - now)
-	if hold.since and hold.state == 'kept' then
-		return math.max(1, (hold.ends or MOST) - back - now)
+	local most = back and hold.lease and
+		math.max(1, hold.lease, hold.longest or 0, (hold.keep or 0) - back - now)
+	if back and hold.state == 'kept' then
+		most = math.max(1, (hold.ends or MOST) - back - now)
 	end
-	return back and hold.lease and math.max(1, hold.lease, hold.longest or 0, (hold.keep or 0) - back - now)
-end
-
-local function is_too_long(hold, ttl)
-	return ttl > (most_left(hold) or MOST) + CLOCK_SLACK_MS
+	return most and ttl > most + CLOCK_SLACK_MS and most, back
 end
 
 -- ---- Who fits ----
@@ -292,8 +290,8 @@ local function holds_left()
 end
 
 local function cut_lease(hold, ttl)
-	if hold and is_too_long(hold, ttl) then
-		local most, back = most_left(hold), math.max(0, hold.since - now)
+	local most, back = too_long(hold or {}, ttl)
+	if most then
 		hold.since, hold.keep = hold.since - back, hold.keep and math.max(0, hold.keep - back)
 		set_ttl(hold, most)
 		call('HSET', STATE, 'h:' .. hold.id, hold_text(hold))

@@ -101,10 +101,14 @@ local function lost_at(token, lease)
 	return at and token > floor and math.abs(now - at) < lease and at or nil
 end
 
--- Whether the server can have lost a hold with this token. Our hash knows the tokens that it gave, and each
--- grant and take-up raises `token`: so a hold that was broken or has expired is not older than that. Of
--- several holds that were lost together, the first take-up raises it, too.
+-- Whether the server can have lost a hold with this token, which is gone. Our hash knows the tokens that it
+-- gave, and each grant and take-up raises `token`: so a hold that was broken or has expired is not newer than
+-- that. Of several holds that were lost together, the first take-up raises it, too.
 local function can_be_lost(token, lease, mode)
+	notice_loss(token, token > lock.token)
+	if read_run() then
+		check_run(true)
+	end
 	return token > lock.token or mode ~= 'x' and lost_at(token, lease) ~= nil
 end
 

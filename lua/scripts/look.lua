@@ -103,7 +103,7 @@ local function slots_wanted(want)
 end
 
 local function status()
-	local rows, first, too_long = {}, {'', 0, lock_ttl(), '', '', '', 0, 0, '', 0}, 0
+	local rows, first, is_long = {}, {'', 0, lock_ttl(), '', '', '', 0, 0, '', 0}, 0
 	local largest, named = 0, 0 -- of the slots that are taken
 	local events = call('HMGET', STATE, 'n:granted', 'n:expired', 'n:forced', 'n:lost')
 	for i = 1, #events do
@@ -114,7 +114,7 @@ local function status()
 		if hold.ttl then
 			rows[#rows + 1] = row_of(hold)
 			first = hold == first_hold and rows[#rows] or first
-			too_long = is_too_long(hold, hold.ttl) and 1 or too_long
+			is_long = too_long(hold, hold.ttl) and 1 or is_long
 			largest = math.max(largest, number(match(hold.mode, '^=(%d+)$')) or 0)
 			named = named + (match(hold.mode, '^=.*%D') and 1 or 0)
 		elseif hold.state == 'held' and (hold.ends or now) <= now + CLOCK_SLACK_MS then
@@ -133,7 +133,7 @@ local function status()
 	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp,
 		lock.spelled or LOCK, longest, events[1], events[2], events[3], events[4], first[8],
 		runs.last and int(runs.last) or '', lock.mode or '', rows, holders, lock.slots or slots,
-		runs.ok_ended and int(runs.ok_ended) or '', first[10], runs.once == 'ok' and 1 or 0, too_long}
+		runs.ok_ended and int(runs.ok_ended) or '', first[10], runs.once == 'ok' and 1 or 0, is_long}
 end
 
 -- ---- view ----

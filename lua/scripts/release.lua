@@ -158,14 +158,10 @@ end
 
 -- The hold of an owner that holds no more: whether, and until when, it may be taken up again.
 local function away(owner, its_token, lease, its_mode)
-	notice_loss(its_token, its_token > lock.token)
-	if read_run() then
-		check_run(true)
-	end
-	local floor, at = read_lost()
 	if not can_be_lost(its_token, lease, its_mode) or has_released(owner) then
 		return nil
 	end
+	local floor, at = read_lost()
 	-- from the first of us on that sees it, a lease may pass until its holder is back
 	at = floor == lock.token and at or note_loss(its_token, lease)
 	-- most holders are back as soon as the waiters

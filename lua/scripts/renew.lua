@@ -138,21 +138,15 @@ end
 
 -- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the
 -- lease passed.
-if token and not word then
-	notice_loss(token, token > lock.token)
-	if read_run() then
-		check_run(true)
-	end
-	if can_be_lost(token, lease, mode) and fit(mode) then
-		note_loss(token, lease)
-		enter(call, mode, id, ARGV[12] or '')
-		hold = {id = id, state = 'held', mode = mode, holds = ',', notes = '-', count = 1}
-		holds[id] = hold
-		set_ttl(hold, lease)
-		restore()
-		pass_on()
-		return renewed()
-	end
+if token and not word and can_be_lost(token, lease, mode) and fit(mode) then
+	note_loss(token, lease)
+	enter(call, mode, id, ARGV[12] or '')
+	hold = {id = id, state = 'held', mode = mode, holds = ',', notes = '-', count = 1}
+	holds[id] = hold
+	set_ttl(hold, lease)
+	restore()
+	pass_on()
+	return renewed()
 end
 
 -- It is lost. Our hash cannot have known a hold that is younger than the loss of data before which it was
