@@ -4,6 +4,11 @@
 -- KEYS     1 the lock (it is NAME itself), 2 Redisson's list, 3 Redisson's timeouts, 4 our hash, 5 log,
 --          6 our waiters; 7 holders, if the caller has, or wants, a shared hold or a slot
 -- ARGV[1]  prefix of the channels
+--
+-- Answers of all scripts, beside those that the header of each has:
+--   {'spelled', name}          another spelling of this name is in use; status and queue go on
+--   {'version', theirs, ours}  the lock is in use by another version of this protocol; look goes on
+--   {'late'}                   this is a late copy; acquire answers {'removed'}
 
 local LOCK = KEYS[1]
 local LIST = KEYS[2]

@@ -31,11 +31,10 @@
 --         {'full', waiters, HOLDER...}
 --         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
 --         {'ran ok', ms ago}        a COMMAND ended with 0 then, so the caller need not run; it has left
---         {'removed', HOLDER...}    somebody took the waiter out of the queue; or this is a late copy
+--         {'removed', HOLDER...}    somebody took the waiter out of the queue
+--         {'removed'}               its hold was given back, or this is a late copy
 --         {'superseded', by, HOLDER...}  a newer one with `newest` has come since; by: who that is, or ''
 --         {'other', mode}           the inherited owner has a hold of another mode, or another slot
---         {'spelled', name}         another spelling of this name is in use
---         {'version', theirs, ours} the lock is in use by another version of this protocol
 --         HOLDER...: see `about` in holds.lua; busy: '', '', -1, '', 0, -1 and 0 if the lock is free, and
 --         others asked first
 

@@ -9,10 +9,7 @@
 --
 -- Returns {'left', HOLDER...}  it is out; see `about` in holds.lua
 --         {'left'}     the same, and it had the lock by now
---         {'late'}     this is a late copy
 --         {'unknown'}  somebody else asked, and there is no such waiter
---         {'spelled', name}  another spelling of this name is in use
---         {'version', theirs, ours}  another version of this protocol
 
 -- include base.lua
 

@@ -33,7 +33,6 @@
 --          usual  of holds that were given back lately: {how many of the holder's user and command, the
 --                 median of their lengths in ms, how many of all, their median}; {} when it is known
 --          HOLDER...: see `about` in holds.lua
---         {'spelled', name}        another spelling of this name is in use; as for `log`
 --
 -- log, for what happened to the lock lately, returns {'log', now ms, entries, holder or '', waiters, holds}
 --         entries  {{id, {field, value...}}...}, newest first

@@ -35,9 +35,6 @@
 --                   may be taken up again
 --             ttl   until it is worth while to look again, since the hold may be over; -1: nobody knows
 --             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
---         {'spelled', name}        another spelling of this name is in use
---         {'version', theirs, ours}   another version of this protocol
---         {'late'}                 this is a late copy
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
 -- include base.lua ends.lua

@@ -19,9 +19,6 @@
 --                                  by: of a process that asks this one to stop, or ''
 --         {'not by hand'}          the lease is beyond a day, which only a hold by hand may have
 --         {'released'}             the owner holds the lock, but this process's hold was given back
---         {'late'}                 this is a late copy
---         {'spelled', name}        another spelling of this name is in use
---         {'version', theirs, ours}   another version of this protocol
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
 -- include base.lua
