@@ -249,8 +249,7 @@ end
 
 -- ---- Ends that nobody has noticed ----
 
--- Ends a hold of which the keys know nothing any more: by its lease, or somebody deleted the key. What was
--- broken is not taken up after an earlier loss of data.
+-- A hold with this token was broken: it is not taken up after an earlier loss of data.
 local function forget_loss(token)
 	local floor, rest = match(lock.lost, '^(%d+)( .*)$')
 	if floor and token > tonumber(floor) then
@@ -259,6 +258,7 @@ local function forget_loss(token)
 	end
 end
 
+-- Ends a hold of which the keys know nothing any more: by its lease, or somebody deleted the key.
 local function end_unnoticed(hold)
 	if (hold.ends or now) > now + CLOCK_SLACK_MS then
 		forget_loss(hold.token or 0)

@@ -22,10 +22,6 @@ local function is_done(period, since)
 		since and ended and ended <= now and ended >= since)
 end
 
-local function need_not_run(period, since)
-	return period ~= '-' and (is_done(period, since) or ran(period))
-end
-
 local function save_runs()
 	note('HSET', STATE, 'runs', runs_text(lock.runs))
 end

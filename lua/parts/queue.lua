@@ -249,6 +249,10 @@ local passed_over = 0     -- so many were, Redisson's, too
 -- vain, or are silent, and one that was handed the lock did not renew it. All of the head's batch, so many at
 -- once. They may come back with their tickets. me: the caller, which is alive since it asks.
 local function pass_over_ours(me, ends)
+	check_run(true)
+	if now < back_at() then
+		return false
+	end
 	local found, some, gone = call('ZRANGE', OURS, 0, CHUNK - 1, 'WITHSCORES'), {}, {}
 	for i = 1, #found, 2 do
 		local waiter = {id = found[i], ticket = number(found[i + 1]) or 0}
@@ -299,8 +303,7 @@ local function first_waiter(me)
 		elseif passed_over >= PASSED_MOST then
 			is_stuck = true
 			return id, ticket
-		elseif (not (missed_at or turn_of(id, ticket)) and present(id)) or not may_pass_over() or
-			not pass_over_ours(me, ends) then
+		elseif (not (missed_at or turn_of(id, ticket)) and present(id)) or not pass_over_ours(me, ends) then
 			return id, ticket
 		end
 	end
@@ -360,7 +363,7 @@ local function hand_over(id, ticket, mode)
 	-- One that need not run is told its turn, asks, and is answered so. And a slot of a cluster that is moving
 	-- refuses the key that has just gone.
 	if not waiter or waiter.secret == '-' or is_stuck or
-		need_not_run(waiter.period, waits_since(id, ticket)) then
+		is_done(waiter.period, waits_since(id, ticket)) or ran(waiter.period) then
 		return false
 	end
 	local owner = waiter.owner == '-' and id or waiter.owner
@@ -377,17 +380,6 @@ local function hand_over(id, ticket, mode)
 	to_tell[#to_tell + 1] = {id, 'granted ' .. int(hold.token) .. ' ' .. int(ttl) .. ' ' .. stamp .. ' ' ..
 		waiter.secret .. (match(mode, '^=') and ' ' .. string.sub(mode, 2) or '')}
 	return true
-end
-
--- Tells a waiter its turn, once, and the next to look after it. ticket: nil for one of Redisson's.
-local function tell_turn(id, ticket)
-	local score = ticket or score_of(id)
-	local its = turn_of(id, score)
-	if not (its and its.told) then
-		set_turn(id, score, its and its.absent, now)
-		tell_second(id, see_in(id, ticket))
-		tell(id, '0')
-	end
 end
 
 -- What `fit` says for this waiter. ticket: nil for one of Redisson's.
@@ -426,7 +418,13 @@ function pass_on(me)
 		end
 		tell_second(id, back_at() - now)
 	elseif mode then
-		tell_turn(id, ticket)
+		local score = ticket or score_of(id)
+		local its = turn_of(id, score)
+		if not (its and its.told) then -- it is told once, and the next one is to look after it
+			set_turn(id, score, its and its.absent, now)
+			tell_second(id, see_in(id, ticket))
+			tell(id, '0')
+		end
 	elseif ms and ms >= 0 and ticket then
 		tell(id, 'first ' .. int(ms))
 	elseif ms and ms >= 0 then
@@ -439,24 +437,20 @@ function pass_on(me)
 	return id, ticket
 end
 
--- Redisson's unlock speaks to the head of the list, which may be a marker by then without a script of ours.
--- So where its clients hold, or may hold before ours, the first two of ours listen to the first marker.
--- Returns the ticket of that marker and how many listen, or nil.
-local function marker_to_hear()
-	if batches[1] and (lock.mode == 'x' and lock.holder ~= lock.field or has_redisson()) then
-		local name = channel(list[batches[1].at])
-		return batches[1].ticket,
-			call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
-	end
-end
-
 -- A script that changed something ends with this: markers stand, and those who must listen to one do; times
--- to live are set. has_left: somebody who may still listen has left. me: a waiter that is answered which
--- marker it is. Returns what marker_to_hear does.
+-- to live are set. Redisson's unlock speaks to the head of the list, which may be a marker by then without a
+-- script of ours. So where its clients hold, or may hold before ours, the first two of ours listen to the
+-- first marker. has_left: somebody who may still listen has left. me: a waiter that is answered which marker
+-- it is. Returns the ticket of that marker and how many listen, or nil.
 function settle(hold, has_left, me)
 	put_first_marker()
 	renew_markers()
-	local marker, heard = marker_to_hear()
+	local marker, heard
+	if batches[1] and (lock.mode == 'x' and lock.holder ~= lock.field or has_redisson()) then
+		local name = channel(list[batches[1].at])
+		marker = batches[1].ticket
+		heard = call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
+	end
 	local lacks = marker and (has_left or heard < math.min(2, call('ZCARD', OURS)))
 	for _, id in ipairs(lacks and next_of_ours(nil, 2) or {}) do
 		if id ~= me then

@@ -53,12 +53,6 @@ local function check_run(has_waited)
 	end
 end
 
--- Whether an absent waiter of ours may be passed over.
-local function may_pass_over()
-	check_run(true)
-	return now >= back_at()
-end
-
 -- Each script that changes something goes on so, behind `open`.
 local function begin(owner, request)
 	if asks then

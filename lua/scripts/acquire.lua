@@ -246,11 +246,6 @@ local function queue_up()
 	end
 end
 
--- Whether so many waiters are present. Behind the first thousand each is taken for present.
-local function is_full()
-	return see(in_order(MANY)) + math.max(0, call('ZCARD', OURS) - MANY) >= limit
-end
-
 local has_handed = false
 if not is_free then
 	if is_traceless then
@@ -258,7 +253,8 @@ if not is_free then
 			settle()
 		end
 		return {'busy', about()}
-	elseif not ticket and limit and is_full() then
+	elseif not ticket and limit and see(in_order(MANY)) + math.max(0, call('ZCARD', OURS) - MANY) >= limit then
+		-- behind the first thousand each was taken for present
 		settle()
 		return {'full', limit, about()}
 	end

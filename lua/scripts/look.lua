@@ -88,13 +88,6 @@ end
 
 -- ---- status ----
 
-local function row_of(hold)
-	local is_known = hold.since ~= nil
-	return {hold.id, hold.count, hold.ttl, is_known and int(hold.token) or '', is_known and by_of(hold) or '',
-		is_known and int(hold.since) or '', is_known and 1 or 0, hold.state == 'kept' and 1 or 0,
-		is_known and match(hold.mode, '^=(.+)$') or '', is_by_hand(hold) and 1 or 0}
-end
-
 -- How many slots this waiter wants one of.
 local function slots_wanted(want)
 	local _, commas = string.gsub(match(want, '^=(.*)$') or '', ',', '')
@@ -111,7 +104,11 @@ local function status()
 	local first_hold = first_holder()
 	for _, hold in ipairs(all_holds()) do
 		if hold.ttl then
-			rows[#rows + 1] = row_of(hold)
+			local is_known = hold.since ~= nil
+			rows[#rows + 1] = {hold.id, hold.count, hold.ttl, is_known and int(hold.token) or '',
+				is_known and by_of(hold) or '', is_known and int(hold.since) or '', is_known and 1 or 0,
+				hold.state == 'kept' and 1 or 0, is_known and match(hold.mode, '^=(.+)$') or '',
+				is_by_hand(hold) and 1 or 0}
 			first = hold == first_hold and rows[#rows] or first
 			is_long = too_long(hold, hold.ttl) and 1 or is_long
 			largest = math.max(largest, number(match(hold.mode, '^=(%d+)$')) or 0)
