@@ -108,8 +108,8 @@ local function extend(hold, lease)
 end
 
 -- The server keeps the moment when a lease ends: if its clock was ahead and was set right, the lease would go
--- on for as long as the clock was ahead. Returns how long this hold may go on from now, if what is left of its
--- lease (ttl) is more than that; and how far the clock was set back, as far as it shows.
+-- on for as long as the clock was ahead. Returns how long this hold may go on from now, if what is left of
+-- its lease (ttl) is more than that; and how far the clock was set back, as far as it shows.
 local function too_long(hold, ttl)
 	local back = hold.since and math.max(0, hold.since - now)
 	local most = back and hold.lease and

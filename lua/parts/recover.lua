@@ -117,8 +117,8 @@ local function note_loss(token, lease)
 	return at or now
 end
 
--- Whether the log, read once, says that this owner has `released`: of a repeated request that finds nothing to
--- give back, it tells whether an earlier copy did that.
+-- Whether the log, read once, says that this owner has `released`: of a repeated request that finds nothing
+-- to give back, it tells whether an earlier copy did that.
 local released
 local function has_released(owner)
 	if not released then

@@ -204,13 +204,9 @@ local function entries_of(after, since)
 	return call('XREVRANGE', LOG, '+', '-', 'COUNT', MOST_ENTRIES)
 end
 
-local function log(after, since, wants_now)
-	local answer = {'log', stamp, entries_of(after, since), '', {}, {}}
-	if not wants_now then
-		return answer
-	end
-	local first = lock.field and first_holder()
-	answer[4] = first and first.id or ''
+local function log(after, since)
+	local first = first_holder()
+	local answer = {'log', stamp, entries_of(after, since), first and first.id or '', {}, {}}
 	for _, waiter in ipairs(everybody(MANY)) do
 		if waiter.is_here then
 			table.insert(answer[5], {waiter.ticket and int(waits_since(waiter.id, waiter.ticket)) or '',
@@ -230,7 +226,8 @@ end
 if what == 'log' and ARGV[5] ~= '1' then
 	-- the history is told also when somebody has put something else in the lock's place
 	local name = call('HGET', STATE, 'name')
-	return name and name ~= LOCK and {'spelled', name} or log(id, ARGV[4], false)
+	return name and name ~= LOCK and {'spelled', name} or
+		{'log', stamp, entries_of(id, ARGV[4]), '', {}, {}}
 end
 refusal = read_lock('')
 if refusal and (refusal.err or lock.spelled and (what == 'view' or what == 'log')) then
@@ -240,6 +237,6 @@ elseif what == 'queue' then
 elseif what == 'view' then
 	return view()
 elseif what == 'log' then
-	return log(id, ARGV[4], true)
+	return log(id, ARGV[4])
 end
 return status()
