@@ -43,7 +43,7 @@
 
 -- include base.lua
 
-local what, id, known_token = ARGV[2], ARGV[3] or '', ARGV[4]
+local what = ARGV[2]
 
 local refusal = lacking and lacking('log', (what == 'view' or what == 'log') and 'XREVRANGE2' or '')
 if refusal then
@@ -169,7 +169,7 @@ local function usual(by)
 	return {count, length, median(of_all)}
 end
 
-local function view()
+local function view(id, known_token)
 	local place, waiting, all = 0, 0, in_order(PLACES)
 	see({unpack(all, 1, math.min(#all, PRESENCE))})
 	for i, waiter in ipairs(all) do
@@ -227,7 +227,7 @@ if what == 'log' and ARGV[5] ~= '1' then
 	-- the history is told also when somebody has put something else in the lock's place
 	local name = call('HGET', STATE, 'name')
 	return name and name ~= LOCK and {'spelled', name} or
-		{'log', stamp, entries_of(id, ARGV[4]), '', {}, {}}
+		{'log', stamp, entries_of(ARGV[3], ARGV[4]), '', {}, {}}
 end
 refusal = read_lock('')
 if refusal and (refusal.err or lock.spelled and (what == 'view' or what == 'log')) then
@@ -235,8 +235,8 @@ if refusal and (refusal.err or lock.spelled and (what == 'view' or what == 'log'
 elseif what == 'queue' then
 	return queue()
 elseif what == 'view' then
-	return view()
+	return view(ARGV[3], ARGV[4])
 elseif what == 'log' then
-	return log(id, ARGV[4])
+	return log(ARGV[3], ARGV[4])
 end
 return status()
