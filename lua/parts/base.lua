@@ -243,13 +243,6 @@ local function set_last_word(request, its_word)
 	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, its_word, 'PX', DONE_TTL_MS)
 end
 
--- Answers a request about somebody else's hold, run or place, now and each time when it comes again: it is to
--- spare the next one.
-local function answer_for_good(request, answer)
-	set_last_word(request, cjson.encode(answer))
-	return answer
-end
-
 -- What a script that changes something begins with. strays: how many requests the process has left under way,
 -- whose copies may come late: one that has left fewer than another that came before is late. Returns the
 -- answer of a script that may change nothing.

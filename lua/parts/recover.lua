@@ -67,6 +67,13 @@ local function make_room()
 	call('HDEL', STATE, '-')
 end
 
+-- Answers a request about somebody else's hold, run or place, now and each time when it comes again: it is to
+-- spare the next one.
+local function answer_for_good(request, answer)
+	set_last_word(request, cjson.encode(answer))
+	return answer
+end
+
 -- ---- A loss of data ----
 
 -- The caller has a ticket or a token from that time (ms); is_newer: than the last one that our hash knows. If
