@@ -135,7 +135,9 @@ end
 
 -- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the
 -- lease passed.
-if token and not word and can_be_lost(token, lease, mode) and fit(mode) then
+local known = read_hold(id, texts[id]) -- as it was before this script
+if token and not word and not (known and known.token == token) and can_be_lost(token, lease, mode) and
+	fit(mode) then
 	note_loss(token, lease)
 	enter(call, mode, id, ARGV[12] or '')
 	hold = {id = id, state = 'held', mode = mode, holds = ',', notes = '-', count = 1}

@@ -70,6 +70,24 @@ load ../lib/handover
 	assert_equal "$(holders)" ben
 }
 
+@test "a hold that our hash knows is not taken up, however new the hash is: taken out by hand, or handed over and expired" {
+	acquire anna want=s
+	acquire ben want=s
+	cli ZREM "$(key_holders)" ben >/dev/null
+	later 1000
+	renew ben hold_mode=s
+	answered lost gone
+	assert_equal "$(holders)" anna
+	want=s release anna
+	acquire anna
+	present cleo
+	acquire cleo want=s handed=aa
+	release anna
+	later 5001
+	renew cleo hold_mode=s "holder_token=$(heard cleo | awk '{ print $2 }')"
+	answered lost gone
+}
+
 @test "a waiter that comes back after the loss was noticed leaves the other holds their right" {
 	acquire anna want='#2'
 	acquire ben want='#2'
