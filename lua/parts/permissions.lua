@@ -34,6 +34,11 @@ if is_limited then
 		end
 	end
 
+	local refusal = first_of('nothing', 'TIME') -- each script asks for it before it asks for the rest
+	if refusal then
+		return refusal
+	end
+
 	-- Returns the refusal, or nil. more: object and commands of a script that only reads, beside what all of
 	-- those need.
 	function lacking(more, its_commands)

@@ -23,7 +23,7 @@ refused() {
 
 	before=$(digest)
 	run -1 lacking "$@"
-	assert_output --regexp "NOPERM this user has no permissions to run '${1^^} "
+	assert_output --regexp "NOPERM this user has no permissions to run '${1^^}[ ']"
 	assert_equal "$(digest)" "$before"
 }
 
@@ -40,6 +40,13 @@ refused() {
 	acquire anna
 	for name in status queue log view; do
 		refused pttl "$name" '' ''
+	done
+}
+
+@test "each script refuses a user who may not ask for the time" {
+	acquire anna
+	for name in acquire renew release leave status; do
+		refused time "$name" anna anna w 30000 wait '' 0 '' ''
 	done
 }
 
