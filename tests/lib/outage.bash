@@ -36,7 +36,7 @@ echo $$ >>short.pids
 setsid sh -c 'trap "" TERM; echo $$ >>short.pids; while :; do sleep 0.05; done' &
 while :; do sleep 0.05; done
 END
-	background "$FAIRLOCK" wrap -l 2s -k 200ms short sh deaf.sh 2>short.said
+	background "$FAIRLOCK" wrap -l 2500ms -k 200ms short sh deaf.sh 2>short.said
 	SHORT=$!
 	wait_until both_run
 	# shellcheck disable=SC2046
