@@ -37,7 +37,7 @@ static const struct kind {
 	 "compare the URL (redis:// is without TLS, rediss:// with it), --tls-ca, and the host name in "
 	 "the certificate"},
 	{STATUS_UNAVAILABLE,
-	 {"Name ", "name resolution", "its name", "No address", "Try again"},
+	 {"Name ", "name resolution", "its name", "No address"},
 	 "check the spelling of the host name, and this host's resolver: getent hosts %s"},
 	{STATUS_UNAVAILABLE,
 	 {"Connection refused"},

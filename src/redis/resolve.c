@@ -114,6 +114,8 @@ int resolve_finish(int fd, struct addresses *addresses, const char **cause)
 	*addresses = answer.addresses;
 	*cause = answer.code == 0            ? "its name has no address"
 		 : answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
-					     : gai_strerror(answer.code);
+		 : answer.code == EAI_AGAIN
+			 ? "temporary failure in name resolution" /* musl: "Try again" */
+			 : gai_strerror(answer.code);
 	return addresses->count > 0 ? 0 : -1;
 }

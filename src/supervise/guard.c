@@ -36,8 +36,8 @@
 /* A guard that gives the lock back and is stopped goes on after so long. */
 #define GIVING_BACK_MS 200
 
-/* How late the guard may be with SIGKILL before its fuse ends it, and how much later than
- * GUARD_LATE_MS with the first signal: a wrapper that is not stopped takes over before. */
+/* The fuse ends a guard that has not sent SIGKILL so long after it was due, or the first signal so
+ * long after GUARD_LATE_MS. A wrapper that is not stopped has taken over by then. */
 #define FUSE_MS 60
 #define NAP_NS 50000L
 

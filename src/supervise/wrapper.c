@@ -19,7 +19,8 @@
 #include "supervise/guard.h"
 #include "supervise/processes.h"
 
-/* For the first SIGKILL there is less time than GUARD_LATE_MS. */
+/* So long the wrapper waits for the guard's first SIGKILL, for which there is less time than
+ * GUARD_LATE_MS. */
 #define LATE_KILL_MS 30
 
 /* In the order in which they are served: only a guard that lives can pass signals on. The deadline

@@ -8,7 +8,7 @@ load ../lib/proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# What the wraps of a test that failed have said.
+# When a test fails, this prints what its wraps have said.
 teardown() { [ -n "$BATS_TEST_COMPLETED" ] || grep -s . trace ./*.said; }
 
 @test "connection refused: a short lease and a timed wait end, and a long lease and its waiters go on" {

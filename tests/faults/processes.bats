@@ -55,7 +55,7 @@ setup() { start_in_folder; }
 
 has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 
-# trace PID: nothing but SIGKILL changes that the process does nothing from now on
+# trace PID: stops the process in such a way that SIGKILL ends it, and no other signal makes it go on
 trace() {
 	background python3 -c 'import ctypes, os, sys
 PTRACE_ATTACH, WALL, pid = 16, 0x40000000, int(sys.argv[1])

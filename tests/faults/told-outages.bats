@@ -5,7 +5,7 @@ load ../lib/jobs
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
 README=$TESTS_DIR/../README.md
-# before midnight with the day
+# if the time is tomorrow, wrap says the day, too
 away='does not answer; sh is stopped at ([A-Z][a-z]{2} .. )?[0-9:]{8} unless it does'
 
 # runs OPTION...: `wrap OPTION... job sh` runs in the background until there is a file `go`. Its messages come into `said`.

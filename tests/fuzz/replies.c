@@ -36,7 +36,7 @@ static const struct {
 	{SOCKET, "release -v --owner abc:1 job", false},
 	{SOCKET, "release --force --token 7 job", false},
 	{SEEDS, "wrap -v -w 20 job true", false},
-	{SEEDS, "acquire job", false},
+	{SEEDS, "acquire -w 60 job", false},
 	{SENTINELS, "wrap -v -w 20 job true", false},
 	{SENTINELS, "release --force job", false},
 	{SOCKET, "wrap -w 60 --report 5 --reason why job true", false},

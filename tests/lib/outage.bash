@@ -57,7 +57,7 @@ END
 
 both_run() { [ "$(wc -l <short.pids)" = 2 ]; }
 
-# Its wait may be over already.
+# kill_timed: kills the waiter with --wait, which may have ended by itself
 kill_timed() { kill -KILL "$TIMED" 2>/dev/null || ended "$TIMED"; }
 
 # starts_with_69 WORD: a newcomer gets status 69, with WORD in its message
