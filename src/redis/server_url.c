@@ -270,6 +270,8 @@ static int parse_query(struct parse *parse, const char *text)
 static int set_path(struct parse *parse, const char *text, size_t length)
 {
 	char folder[PATH_MAX], path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	const char *fault;
+	char cause[60];
 	int written;
 
 	if (text[0] == '/')
@@ -280,6 +282,11 @@ static int set_path(struct parse *parse, const char *text, size_t length)
 		return refuse(parse, "the path is relative and the working directory is gone");
 	if (written < 0 || (size_t)written >= sizeof(path))
 		return refuse(parse, "the path is too long for a socket");
+	fault = password_fault(path);
+	if (fault) { /* the label, a URL that ends with the path, would be refused for that */
+		snprintf(cause, sizeof(cause), "the path %s", fault);
+		return refuse(parse, cause);
+	}
 	return copy(parse, path, (size_t)written, &parse->server->path);
 }
 

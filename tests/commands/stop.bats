@@ -311,7 +311,7 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	wait_until test -s main
 	guard=$(pgrep -P "$HOLDER")
 	kill -STOP "$HOLDER" # or else it might give the lock back before it dies
-	kill -KILL "$guard" "$HOLDER"
+	kill_at_once "$guard" "$HOLDER"
 	run -0 "$FAIRLOCK" release --stop --wait 8s job # sooner than it would look anyhow
 	assert_output --partial 'lock job was held by sh -c '
 	wait_until ended "$(<main)"

@@ -196,7 +196,7 @@ stands_by() {
 	guard=$(pgrep -P "$holder")
 	cli CONFIG RESETSTAT >/dev/null
 	local ends
-	kill -KILL "$holder" "$guard"
+	kill_at_once "$holder" "$guard"
 	ends=$(($(now_ns) + $(cli PTTL L) * 1000000))
 	wait_until traced 1
 	run -0 cut -d' ' -f1 trace

@@ -144,7 +144,7 @@ shell_to_redisson() {
 	hold -l 5s job
 	guard=$(pgrep -P "$HOLDER")
 	java_waits anna a.1 run job trace redisson 0
-	kill -KILL "$guard" "$HOLDER"
+	kill_at_once "$guard" "$HOLDER"
 	gets_it_at_the_end_of_the_lease
 }
 

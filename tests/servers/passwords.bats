@@ -139,6 +139,8 @@ there() {
 	assert_output "fairlock: cannot use URL 'redis://127.0.0.1...': it ends with a line break"
 	FAIRLOCK_URL=$'unix:/nonexistent/x\r' run -78 "$FAIRLOCK" status
 	assert_output --partial ': it ends with a carriage return'
+	FAIRLOCK_URL=$'unix:/nonexistent/x\n?db=1' run -78 "$FAIRLOCK" status
+	assert_output --partial ': the path ends with a line break'
 	FAIRLOCK_URL=$'\xef\xbb\xbfredis://:SECRET@127.0.0.1:1' run -78 "$FAIRLOCK" status
 	assert_output --partial ': it has a byte order mark'
 	refute_output --partial SECRET

@@ -189,6 +189,27 @@ lock_broken() {
 	violated 'exclusion: '
 }
 
+@test "the checker excuses that overlap, too, if the lock was broken after the wrapper had died" {
+	job one
+	job two
+	say start one 5
+	later 100
+	fault kill one wrapper
+	ends one -9
+	later 100
+	event force '"lock":"x"'
+	later 10
+	say start two 6
+	later 10
+	say beat one 5
+	say end two 6
+	ends two 0
+	fine
+	later 6000
+	say beat one 5
+	violated 'exclusion: '
+}
+
 @test "the checker excuses any overlap of a script whose lock was broken, because nothing stops a script" {
 	script_job keeper one
 	job two

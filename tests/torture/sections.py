@@ -146,9 +146,10 @@ class Sections(History):
             )
             return True
         job = self.job_of(line.name)
+        # Its wrapper may be dead by then, and its guard stops COMMAND.
         if job is not None and any(
             event["at"] <= at <= event["until"] + FORCED_S * S and event["at"] <= since
-            for event in self.forced(lock, job)
+            for event in self.aimed_at("force", lock, job, (job.spawned, at))
         ):
             return False
         if self.stood_still(since, at):
