@@ -28,11 +28,11 @@ local AWAY_MS = 2000            -- after a restart of the server all waiters get
 local CLOCK_SLACK_MS = 20       -- TIME and the clock of PEXPIRE differ by so much inside a script
 local MARKER_SCORE_MS = 30000   -- of a marker, and so much more for each of Redisson's ahead ...
 local REDISSON_SCORE_MS = 300000 -- ... which is what Redisson gives to a new head, too
-local QUEUE_TTL_MS = 600000
+local QUEUE_TTL_MS = '600000'
 local STATE_TTL_MS = 86400000
-local LOG_TTL_MS = 604800000
-local DONE_TTL_MS = 600000      -- no copy of a request comes later
-local LOG_LENGTH = 1000
+local LOG_TTL_MS = '604800000'
+local DONE_TTL_MS = '600000'      -- no copy of a request comes later
+local LOG_LENGTH = '1000'
 local CHUNK = 100               -- so many are looked at together
 local MANY = 1000               -- words for one command: unpack takes no more than some thousands
 local LONGEST_MS = 31622400000  -- 366 days: nobody can ask for more, so a longer time is damage
@@ -69,13 +69,17 @@ local lacking -- the refusal of a user who lacks a permission, or nil; nil for a
 -- include permissions.lua
 
 -- In ms since the epoch, of the server's clock; stamp: as text. Lua prints large numbers with an exponent,
--- which Redis does not read back: what is written is text. Tickets count in µs.
+-- which Redis does not read back: what is written is text.
 local clock = call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local stamp, now_us = format('%.0f', now), clock[1] * 1000000 + clock[2]
+local thousandths = math.floor(clock[2] / 1000)
+local now, stamp = clock[1] * 1000 + thousandths, clock[1] .. format('%03d', thousandths)
 
+-- A number as text. The same few times stand in all that a script writes, and to print one is dear.
+local printed = {[now] = stamp}
 local function int(number)
-	return format('%.0f', number)
+	local text = printed[number] or format('%.0f', number)
+	printed[number] = text
+	return text
 end
 
 -- A number that we wrote, or nil for what others may have put in its place.
@@ -88,7 +92,7 @@ end
 
 -- A column: a number, or nothing.
 local function column(value)
-	return value and format('%.0f', value) or '-'
+	return value and int(value) or '-'
 end
 
 -- For bookkeeping that must not fail what matters: a server out of memory refuses it, and lets the holder go

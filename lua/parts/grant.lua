@@ -22,7 +22,7 @@ end
 local function set_ttl(hold, ttl)
 	hold.ends = now + ttl
 	if lock.mode == 'x' then
-		call('PEXPIRE', LOCK, ttl)
+		call('PEXPIRE', LOCK, int(ttl))
 		lock.ttl = ttl
 		return false
 	end
@@ -39,7 +39,7 @@ local function enter(run, mode, id, want)
 		run('DEL', HOLDERS) -- of holds that are over
 	end
 	if mode ~= 'x' and not run('ZADD', HOLDERS, stamp, id) or
-		not run('HSET', LOCK, field, match(mode, '^=') and (slots or 0) or 1) then
+		not run('HSET', LOCK, field, match(mode, '^=') and (slots or 0) or '1') then
 		return false
 	end
 	lock.field, lock.value, lock.mode, lock.slots, lock.ttl = field, '1', string.sub(mode, 1, 1), slots, nil
@@ -82,7 +82,7 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	runs.once = match(period, '^ok') and (runs.once == 'ok' or lock.grants == 1) and 'ok' or '-'
 	remember(period)
 	call('HSET', STATE, 'token', int(lock.token), 'holder', lock.field, 'h:' .. id, hold_text(hold),
-		'n:granted', lock.grants, 'runs', runs_text(runs))
+		'n:granted', int(lock.grants), 'runs', runs_text(runs))
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end

@@ -129,7 +129,7 @@ end
 -- If somebody deleted our hash, it must know again which slots all holders have, or their leases must have
 -- ended.
 local function free_slot(want)
-	local count, names, owners, slots = count_of(want), {}, {}, {}
+	local count, names, pages = count_of(want), {}, {} -- of owners, by the first slot
 	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
 	local is_known, holders, free, soonest = not lock.is_new and known_at <= now, 0, nil, MOST
 	for name in string.gmatch(count and '' or string.sub(want, 2), '[^,]+') do
@@ -140,24 +140,23 @@ local function free_slot(want)
 		for i = first, math.min(count or #names, first + CHUNK - 1) do
 			fields[#fields + 1] = 's:' .. (names[i] or i)
 		end
-		for i, owner in ipairs(call('HMGET', STATE, unpack(fields))) do
-			if owner then
-				owners[#owners + 1], slots[#owners + 1] = owner, first + i - 1
-			else
-				free = free or first + i - 1
+		pages[first] = call('HMGET', STATE, unpack(fields))
+		for i, owner in ipairs(pages[first]) do
+			if not owner then
+				free, pages[first][i] = free or first + i - 1, '' -- nobody's id
 			end
 		end
 		if free and is_known then
 			break
 		end
 	end
-	if not (free and is_known) then
-		for i, score in ipairs(owners[1] and call('ZMSCORE', HOLDERS, unpack(owners)) or {}) do
+	for first = 1, free and is_known and 0 or count or #names, CHUNK do
+		for i, score in ipairs(call('ZMSCORE', HOLDERS, unpack(pages[first]))) do
 			local ends = end_of(score) or 0
 			if ends > now then
 				holders, soonest = holders + 1, math.min(soonest, ends)
 			else
-				free = free or slots[i] -- nobody has noticed the end
+				free = free or first + i - 1 -- nobody has noticed the end
 			end
 		end
 	end

@@ -220,9 +220,9 @@ local is_free = room and now >= back_at() and (not first or first == request)
 -- The lock is not the caller's just now: it waits, or goes on waiting.
 local function queue_up()
 	local is_newcomer = not ticket
-	if not ticket then -- larger than the last one that was given, or brought, whatever the clock says
+	if not ticket then -- in µs, and larger than the last one that was given, or brought, whatever the clock says
 		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
-		ticket = math.max(now_us, lock.ticket + 1, last + 1)
+		ticket = math.max(clock[1] * 1000000 + clock[2], lock.ticket + 1, last + 1)
 	end
 	if not read_run() or is_newcomer and not find_oldest() then
 		check_run(false) -- on which server process the waiters queue
