@@ -63,10 +63,12 @@ class World:
         jvm = {"process": process, "output": output, "actors": set()}
         self.jvms.append(jvm)
         try:
-            for client in "ab":  # one after the other: both at once have hung while classes were loaded
+            for client in "ab":  # one after the other: of both at once, one was never answered
                 self.tell(jvm, f"{client}.0 connect")
                 until(lambda: f"{client}.0 connect ok" in self.said(jvm), "Redisson connected")
         except Failure as failure:
+            process.send_signal(signal.SIGQUIT)  # it prints what its threads do
+            time.sleep(2)
             errors.seek(0)
             raise Failure(f"{failure}; it said: {self.said(jvm)}{errors.read()[-2000:]}") from None
         return jvm
