@@ -15,9 +15,9 @@ setup() {
 	PATH=$PWD/bin:$PATH
 }
 
-# getent_does LINE...: a getent that is this shell script, and notes its process id
+# getent_does LINE...: a getent that is this shell script, and notes its process id (first), and when it began (behind 20 others)
 getent_does() {
-	printf '%s\n' '#!/bin/sh' "echo \$\$ >>'$PWD/pids'" "$@" >bin/getent
+	printf '%s\n' '#!/bin/sh' "read -r stat </proc/\$\$/stat; echo \"\$stat\" >>'$PWD/pids'" "$@" >bin/getent
 	chmod +x bin/getent
 }
 
@@ -52,10 +52,12 @@ serve() {
 }
 
 all_ended() {
-	local pid
+	local noted stat
 
-	while read -r pid; do
-		ended "$pid" || return 1
+	while read -ra noted; do
+		ended "${noted[0]}" && continue
+		read -ra stat <"/proc/${noted[0]}/stat" || continue
+		[ "${stat[21]}" != "${noted[21]}" ] || return 1 # else another process has its number by now
 	done <pids
 }
 
@@ -177,7 +179,7 @@ useless=(
 @test "a getent that hangs costs some seconds, and is gone then" {
 	local began
 
-	getent_does "sleep 600 & echo \$! >>'$PWD/pids'; wait"
+	getent_does "sleep 600 & read -r stat </proc/\$!/stat; echo \"\$stat\" >>'$PWD/pids'; wait"
 	began=$(ms)
 	# shellcheck disable=SC2016
 	run -0 stranger sh -c '"$0" wrap -u local: job true; echo "$?"; timeout 5 sh -c "while pgrep -x \"slee[p]|getent\"; do :; done"' "$FAIRLOCK"
@@ -217,7 +219,7 @@ useless=(
 	background "$NAMED" "$FAIRLOCK" wrap --connect-timeout 1s -u "redis://lock.invalid:$PORT" job true
 	waiter=$!
 	wait_until in_queue job 1
-	getent_does "sleep 600 & echo \$! >>'$PWD/pids'; wait"
+	getent_does "sleep 600 & read -r stat </proc/\$!/stat; echo \"\$stat\" >>'$PWD/pids'; wait"
 	rm pids
 	cli CLIENT KILL TYPE pubsub
 	cli CLIENT KILL TYPE normal

@@ -62,11 +62,13 @@ class World:
                                    preexec_fn=die_with_us)
         jvm = {"process": process, "output": output, "actors": set()}
         self.jvms.append(jvm)
-        for client in "ab":
-            self.tell(jvm, f"{client}.0 connect")
         try:
-            until(lambda: self.said(jvm).count("connect ok") == 2, "Redisson connected")
+            for client in "ab":  # one after the other: of both at once, one was never answered
+                self.tell(jvm, f"{client}.0 connect")
+                until(lambda: f"{client}.0 connect ok" in self.said(jvm), "Redisson connected")
         except Failure as failure:
+            process.send_signal(signal.SIGQUIT)  # it prints what its threads do
+            time.sleep(2)
             errors.seek(0)
             raise Failure(f"{failure}; it said: {self.said(jvm)}{errors.read()[-2000:]}") from None
         return jvm
