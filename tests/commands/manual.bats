@@ -298,7 +298,7 @@ options_of() {
 @test "each fault in the table of fairlock(7) has a test that begins with the fault's name" {
 	local fault
 
-	section FAULTS "$MANUAL/fairlock.7" | sed -n '/^\.Bd/,/^\.Ed/p' | sed -nE '/^(\.|Fault )/d; s/  .*//p' >faults
+	section FAULTS "$MANUAL/fairlock.7" | sed -n '/^\.Bd/,/^\.Ed/p' | sed -E '/^(\.|Fault )/d; s/  .*//' >faults
 	[ "$(wc -l <faults)" -gt 20 ]
 	while read -r fault; do
 		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*/*.bats || fail "there is none for $fault"
