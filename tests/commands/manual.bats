@@ -148,12 +148,10 @@ statuses() {
 	section 'EXIT STATUS' "$MANUAL/$1" | sed -nE 's/^\.It ([0-9]+)$/\1/p'
 }
 
-@test "the source, the manual and the README list the same exit statuses" {
+@test "the source and the manual list the same exit statuses" {
 	# 1 and 2 are answers of status -q and doctor, not failures: the enum does not have them.
 	known=$(sed -nE 's/^\s*STATUS_[A-Z_]+ = ([0-9]+),.*/\1/p' "$PROJECT/src/base/error.h")$'\n1\n2'
 	same manual "$known" "$(statuses fairlock.1)"
-	same README "$known" "$(sed -n '/^## Exit status/,/^## Links/p' "$PROJECT/README.md" |
-		sed -nE 's/^\| ([0-9, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n')"
 	for command in $COMMANDS; do
 		for status in $(statuses "fairlock-$command.1"); do
 			grep -qx "$status" <<<"$known" || fail "fairlock-$command.1: there is no status $status"
