@@ -235,6 +235,14 @@ options_of() {
 	assert_success
 }
 
+@test "the manual has at most 12,000 words" {
+	local words
+
+	words=$(mandoc -T ascii "$MANUAL"/*.[1-9] | col -b | wc -w)
+	[ "$words" -gt 5000 ]
+	[ "$words" -le 12000 ] || fail "it has $words: say each thing once"
+}
+
 @test "each page that a page refers to exists, and fairlock(1) refers to every page" {
 	while read -r name number; do
 		[ -e "$MANUAL/$name.$number" ] || fail "there is no $name($number)"
