@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The recipes of the README, word for word.
+# The recipes of the README, word for word. Those of man/examples have tests in tests/recipes.
 
 load ../lib/helpers
 load ../lib/one_server
@@ -15,14 +15,17 @@ load ../lib/recipes
 	[ "$(wc -l <ran)" = 1 ]
 }
 
-@test "the recipe for a short job each minute runs it once if two hosts start it" {
-	program poll "echo ran >>'$PWD/ran'"
+@test "the recipe of man/examples/crontab for a short job each minute runs it once if two hosts start it" {
+	local line
+
+	line=$(sed -nE "s,/usr/local/bin,$PWD/bin,; s|^([^ ]+ ){4}\*\troot\t(fairlock wrap .*/poll-mail)$|\2|p" "$TESTS_DIR/../man/examples/crontab")
+	program poll-mail "echo ran >>'$PWD/ran'"
 	for _ in 1 2; do
-		run -0 cron "$(recipe poll)"
+		run -0 cron "$line"
 		refute_output
 	done
 	[ "$(wc -l <ran)" = 1 ]
-	[ "$(cli PTTL poll)" -gt 0 ]
+	[ "$(cli PTTL poll-mail)" -gt 0 ]
 }
 
 @test "the recipe for one running and one waiting job ends a third one silently" {
@@ -95,28 +98,6 @@ load ../lib/recipes
 	ends_with 124 "$job"
 }
 
-@test "the recipe for only the newest lets the newest preview wait in the place of the one before" {
-	local command pids=()
-
-	command=$(code 'Only the newest')
-	program deploy-preview "$(wait_for_go)"
-	mv bin/deploy-preview .
-	as_cron background "$command"
-	pids+=($!)
-	wait_until has_lines 1 ran
-	for _ in 1 2; do
-		as_cron background "$command" 2>>said
-		pids+=($!)
-		wait_until in_queue preview 1
-	done
-	ends_with 75 "${pids[1]}"
-	touch go
-	ends_with 0 "${pids[0]}"
-	ends_with 0 "${pids[2]}"
-	has_lines 2 ran
-	grep -q 'cannot get lock preview: superseded by ./deploy-preview (pid' said
-}
-
 # wait_for_go: the text of a program that writes a line with its arguments, and ends when there is a file `go`
 wait_for_go() {
 	echo "echo \"\$@\" >>'$PWD/ran'; until test -e '$PWD/go'; do sleep 0.05; done"
@@ -183,66 +164,19 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 	assert_equal "$(<ran)" $'backup /srv\nbackup /srv\nprune\nbackup /srv'
 }
 
-@test "the recipe for a shell function holds the lock while the function runs, frees it, and keeps the status" {
-	code 'A shell function' >script
-	# shellcheck disable=SC2016
-	program pg_dump 'echo "$@" >>dumps; fairlock status -q backup && echo held >>dumps; exit 4'
-	run -4 cron '. ./script'
-	assert_equal "$(<dumps)" $'-f shop.sql shop\nheld'
-	is_free backup
-}
-
-@test "the recipe for a shell function keeps the status under set -e, also if the lock is lost meanwhile" {
-	{
-		echo 'set -e'
-		code 'A shell function' | sed 's/^with_backup_lock [a-z].*/with_backup_lock "$@" || echo "ended with $?"/'
-		echo 'with_backup_lock "$@"'
-	} >script
-	# shellcheck disable=SC2016
-	PATH=$PWD/bin:$PATH run -3 sh script sh -c 'fairlock release -q --force backup; exit 3'
-	assert_line 'ended with 3'
-	PATH=$PWD/bin:$PATH run -0 sh script sh -c 'fairlock release -q --force backup'
-	assert_line --partial 'cannot release lock backup'
-	is_free backup
-}
-
-@test "the recipe for a shell function frees the lock when its shell is killed" {
-	code 'A shell function' >script
-	program pg_dump 'echo $$ >pid; exec sleep 600'
-	as_cron background 'echo $$ >shell; . ./script'
-	wait_until test -s pid
-	kill -KILL "$(<shell)"
-	wait_until is_free backup
-	kill "$(<pid)"
-}
-
 @test "the recipe for shell and Java holds the lock while its shell script runs" {
 	printf '#!/bin/sh\nfairlock status -q invoices && echo closing\n' >close-month.sh
 	chmod +x close-month.sh
-	code 'One service in shell and Java' | grep '^fairlock' >line
-	run -0 cron "$(<line)"
+	run -0 cron "$(code 'In Java, too')"
 	assert_output closing
 }
 
-@test "the recipe for scripts that call each other runs the inner one alone and inside the outer one" {
-	local inner outer
+@test "the example of fairlock-doctor(1) prints what doctor finds on a new server" {
+	local line
 
-	inner=$(code 'Scripts that call each other' | sed -n 's/^build.sh: *//p')
-	outer=$(code 'Scripts that call each other' | sed -n 's/^release.sh: *//p')
-	printf '#!/bin/sh\n%s\n' "$inner" >build.sh
-	printf '#!/bin/sh\n%s\n' "$outer" >release.sh
-	chmod +x build.sh release.sh
-	# shellcheck disable=SC2016
-	program make 'echo "made $1"'
-	run -0 cron ./release.sh
-	assert_output 'made all'
-	run -0 cron ./build.sh
-	assert_output 'made all'
-	is_free site
-}
-
-@test "the recipe for a new server prints what doctor finds there" {
-	cron "$(code 'A new server')" >found || [ $? -le 2 ]
+	line=$(sed -n 's,^\(fairlock doctor --url \)redis://lock.example.com$,\1'"$FAIRLOCK_URL,p" "$TESTS_DIR/../man/fairlock-doctor.1")
+	[ -n "$line" ]
+	cron "$line" >found || [ $? -le 2 ]
 	grep -q "$FAIRLOCK_URL" found
 }
 
@@ -250,47 +184,10 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 	local line
 
 	run -0 cron 'fairlock wrap shop-db true'
-	line=$(code 'What kept a job waiting')
+	line=$(code 'Who holds it')
 	run -0 cron "COLUMNS=80 $line"
 	assert_line --partial 'shop-db: '
 	assert_line --partial 'holds  '
-}
-
-# metrics_line: prints the recipe's crontab line
-metrics_line() {
-	code 'Metrics for Prometheus' | sed -n 's/^\* \* \* \* \* //p' | sed "s,/var/lib/prometheus/node-exporter,$PWD/textfiles,"
-}
-
-@test "the recipe for Prometheus replaces the file of metrics, or keeps it if the server is away" {
-	local line
-
-	mkdir textfiles
-	"$FAIRLOCK" wrap job true
-	line=$(metrics_line)
-	run -0 cron "$line"
-	refute_output
-	grep -qx 'fairlock_grants_total{lock="job"} 1' textfiles/fairlock.prom
-	"$FAIRLOCK" wrap job true
-	FAIRLOCK_URL=unix:$PWD/none run -69 cron "$line"
-	assert_output --partial 'fairlock: cannot reach '
-	grep -qx 'fairlock_grants_total{lock="job"} 1' textfiles/fairlock.prom
-	run -0 cron "$line"
-	grep -qx 'fairlock_grants_total{lock="job"} 2' textfiles/fairlock.prom
-	# no other file for the collector to read
-	assert_equal "$(ls textfiles)" fairlock.prom
-}
-
-@test "the rules for alerts of Prometheus are valid and use metrics that exist" {
-	local metric
-
-	find_promtool
-	cp "$TESTS_DIR/../man/examples/alerts.yml" rules.yml
-	run -0 "$PROMTOOL" check rules rules.yml
-	assert_output --partial '4 rules found'
-	"$FAIRLOCK" status --prometheus >known
-	for metric in $(grep -oE 'fairlock_[a-z_]+' rules.yml); do
-		grep -q "^# TYPE $metric " known || fail "there is no $metric"
-	done
 }
 
 @test "the recipe by hand keeps deploys out, says until when and why, and goes back by the owner id" {

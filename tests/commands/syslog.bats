@@ -231,15 +231,15 @@ info='<14>'
 		sed "s,/usr/local/bin,$PWD/bin,; s,^fairlock,$FAIRLOCK,")
 	[ -n "$line" ]
 	mkdir bin
-	printf '#!/bin/sh\n' >bin/archive
-	chmod +x bin/archive
+	printf '#!/bin/sh\n' >bin/report
+	chmod +x bin/report
 	listen
 	for _ in 1 2; do
 		run -0 with_log env -i FAIRLOCK_URL="$FAIRLOCK_URL" sh -c "$line"
 		refute_output
 	done
-	heard_all 'got lock archive after .*' "$PWD/bin/archive under lock archive ended with status 0 after .*" \
-		'gave lock archive back .*' 'cannot get lock archive: its command started .*'
+	heard_all 'got lock nightly after .*' "$PWD/bin/report under lock nightly ended with status 0 after .*" \
+		'gave lock nightly back .*' 'cannot get lock nightly: its command started .*'
 }
 
 # ---- A syslog that does not work ----
