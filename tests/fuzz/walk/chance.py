@@ -19,8 +19,8 @@ class Chance:
         maybe = self.maybe
         self.most = self.one([2, 3, 3, 4, 5, 6])
         self.wants = random.sample(WANTS, random.randint(1, 3)) + ["x"] if maybe(45) else ["x"]
-        self.periods = random.sample(PERIODS, 2) if maybe(20) and self.wants == ["x"] else []
-        self.newest = maybe(15) and self.wants == ["x"]
+        self.periods = random.sample(PERIODS, 2) if maybe(20) else []
+        self.newest = maybe(15)
         self.delays = [0] if maybe(40) else DELAYS
         self.leases = random.sample(LEASES, 2)
         self.kinds = ["w"] if maybe(50) else ["w", "w", "w", "a", "a", "h", "v"]
