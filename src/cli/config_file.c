@@ -12,7 +12,7 @@
 #include "base/shorten.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 #define FILE_MAX_BYTES 65536
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors write it; it says nothing */

@@ -16,7 +16,7 @@
 #include "base/slots.h"
 #include "base/utf8.h"
 #include "cli/command.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 #define CI_REPORT_MS 60000
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/terminal.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 struct command;
 

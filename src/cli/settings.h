@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/shorten.h"
 #include "cli/options.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 struct command;
 

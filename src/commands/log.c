@@ -23,9 +23,8 @@
 #include "lock/lock_list.h"
 #include "output/table.h"
 #include "output/timestamp.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/connection_trace.h"
 #include "redis/reply.h"
 
 /* How long the server keeps silent while nothing happens. */

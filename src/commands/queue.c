@@ -14,9 +14,8 @@
 #include "lock/wire.h"
 #include "output/table.h"
 #include "output/watch.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/connection_trace.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 

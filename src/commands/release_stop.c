@@ -15,7 +15,7 @@
 #include "commands/release_words.h"
 #include "lock/owner_call.h"
 #include "lock/wire.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/reply.h"
 
 /* As long as a waiter. */

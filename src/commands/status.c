@@ -16,9 +16,8 @@
 #include "output/prometheus.h"
 #include "output/table.h"
 #include "output/watch.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/connection_trace.h"
 #include "redis/server.h"
 
 /* The locks that were looked at. */

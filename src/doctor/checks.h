@@ -6,7 +6,7 @@
 #include "doctor/findings.h"
 #include "doctor/server_info.h"
 #include "lock/lock_list.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 /* The server's version, role and settings, and its replicas. */
 void check_server(struct findings *findings, const struct server_info *info,

@@ -13,7 +13,7 @@
 #include "doctor/checks.h"
 #include "doctor/remedies.h"
 #include "lock/lock_list.h"
-#include "redis/connection_trace.h"
+#include "redis/client.h"
 #include "redis/local_server.h"
 #include "supervise/processes.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "cli/options.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 struct shown_setting {
 	const char *name;

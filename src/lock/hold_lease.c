@@ -9,8 +9,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "lock/wire.h"
-#include "redis/client_call.h"
-#include "redis/connection_trace.h"
+#include "redis/client.h"
 
 /* After so many events the caller looks at the deadline and at COMMAND's end. */
 #define EVENTS_AT_ONCE 100

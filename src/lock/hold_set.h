@@ -9,7 +9,6 @@
 #include "lock/hold_lease.h"
 #include "lock/lock.h"
 #include "redis/client.h"
-#include "redis/connection_trace.h"
 
 #define HOLDS_MAX (ALSO_MAX + 1)
 

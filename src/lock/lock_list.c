@@ -14,11 +14,11 @@
 #include "base/natural_order.h"
 #include "cli/nearest.h"
 #include "lock/lock_keys.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/cluster_nodes.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 /* During one step of a scan the server serves no other client. */
 #define KEYS_PER_STEP "1000"

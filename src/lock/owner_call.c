@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "lock/lock_list.h"
 #include "lock/wire.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/reply.h"
 
 /* Where the reply has the rows of the holders: see look.lua. */

@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 #include "lock/lock.h"
-#include "redis/connection_trace.h"
+#include "redis/client.h"
 
 struct owner_call {
 	const struct invocation *invocation;

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "lock/lock_list.h"
 #include "lock/wire.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/reply.h"
 
 /* More are too many to choose from. */

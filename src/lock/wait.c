@@ -14,8 +14,7 @@
 #include "lock/wait_standby.h"
 #include "lock/waiter_view.h"
 #include "lock/wire.h"
-#include "redis/client_call.h"
-#include "redis/connection_trace.h"
+#include "redis/client.h"
 
 /* After so many events of the server we look at signals and at the end of --wait. */
 #define EVENTS_AT_ONCE 100

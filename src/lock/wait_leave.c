@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "lock/wait_result.h"
 #include "lock/wire.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 
 /* How long a waiter that leaves waits for the answer; and if the server has never answered. */
 #define LEAVE_MS 2000

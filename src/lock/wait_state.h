@@ -12,7 +12,6 @@
 #include "lock/progress.h"
 #include "lock/waiter_view.h"
 #include "redis/client.h"
-#include "redis/connection_trace.h"
 
 struct options;
 struct messenger;

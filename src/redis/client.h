@@ -2,8 +2,108 @@
 #pragma once
 
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "redis/client_state.h"
+#include "base/error.h"
+#include "redis/connection.h"
+
+struct messenger;
+struct redisReply;
+struct script;
+struct server;
+
+#define REQUEST_ARGS 224
+#define CLIENT_CHANNELS 4
+
+/* client->strays of a process that goes on for a dead one, under its request id: more than the dead
+ * process can have left under way. */
+#define STRAYS_OF_HEIR 1000000
+
+#define CHANNEL_MAX_BYTES 700
+#define MESSAGE_MAX_BYTES 192 /* a grant has 141, with a long slot */
+
+/* Replies that may be due at once. */
+#define OWED_MAX 24
+
+/* The strings of a request belong to the caller, and stay until the reply. */
+struct request {
+	const struct script *script;    /* NULL: argv is a plain command */
+	const char *argv[REQUEST_ARGS]; /* of a script: its keys and its arguments */
+	int argc;
+	int keys;   /* so many of them are keys */
+	int again;  /* the argument that becomes "1" if the request may have arrived before, or is
+		     * the first after a connection was lost; 0: none */
+	int strays; /* the argument that becomes client->strays; 0: none */
+	int age;    /* the argument that becomes -MS: since_ms is so long ago; 0: none */
+	int64_t since_ms;
+	/* With replicas: a reply that begins with `durable` comes when so many of them have what
+	 * the script wrote, or after replicas_ms. client->replicas says how many have. */
+	int64_t replicas;
+	int64_t replicas_ms;
+	const char *durable;
+	bool tells; /* the server is to tell others what the script tells before it answers us */
+};
+
+enum client_event {
+	CLIENT_NOTHING, /* wait as client_wait says */
+	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
+	CLIENT_MESSAGE, /* client->message was published, on client->channels[client->heard_on] */
+	CLIENT_CHANGED, /* client->reply lists keys that have changed, or is no list if all may
+			 * have; only if client->tracks */
+	CLIENT_FAILED,  /* client->error; the connection, and the request, are tried again */
+	CLIENT_REFUSED, /* client->error: what the server says of the request, or of us, is final */
+};
+
+/* Where the request is. A server may have it from REQUEST_SENT on. */
+enum request_phase {
+	REQUEST_NONE,       /* none was made, or it has been answered, refused or cancelled */
+	REQUEST_WAITING,    /* to be sent */
+	REQUEST_SENT,       /* over this connection, with the hash of its script if it has one */
+	REQUEST_SENT_WHOLE, /* the same with the script: this server did not know the hash */
+	REQUEST_CONFIRMING, /* client->reply is there, and waits for the replicas' word */
+};
+
+/* What a connection has carried, for client.c. */
+struct traffic {
+	enum owed {
+		OWED_CHANNEL, /* the confirmation of a subscription */
+		OWED_ASKING,
+		OWED_ANSWER, /* to the request, or to WAIT */
+	} owed[OWED_MAX];    /* the replies still to come, in order */
+	int owed_count;
+	int subscribed; /* so many of the client's channels were asked for */
+	bool by_shard;  /* with SSUBSCRIBE */
+	bool returning; /* it is not the first connection, and has answered nothing yet */
+	bool more;      /* the last step brought something, and there may be another: do not wait */
+	int64_t due_ms; /* when the answer is overdue */
+	int64_t again_ms; /* the request is not sent before: the server could not serve it */
+};
+
+/* One connection that comes back by itself, with at most one request under way. The greeting, the
+ * subscriptions and the request leave in one write. */
+struct client {
+	struct connection connection;
+	struct traffic traffic;
+	int64_t timeout_ms;
+	bool eager;  /* connects also when there is nothing to ask */
+	bool keen;   /* a server that is not there yet, or loads its data, has the whole timeout */
+	bool tracks; /* the server was asked to tell which keys change; see tracking.h */
+	struct request request;
+	enum request_phase phase;
+	bool retried;       /* the request was sent before, perhaps over an earlier connection */
+	int strays;         /* requests that were under way on connections that are no more */
+	bool ever_answered; /* the server has answered a request */
+	int64_t sent_ms;    /* when a request last left, or 0: its reply's times count from then */
+	char channels[CLIENT_CHANNELS][CHANNEL_MAX_BYTES];
+	int channel_count;
+	long long replicas; /* so many have what the last request wrote */
+	struct redisReply *reply;
+	char message[MESSAGE_MAX_BYTES]; /* "" if it is longer, or has a zero byte in it */
+	int heard_on;                    /* -1: a channel that we never subscribed to */
+	struct error error;
+	struct connection_trace *steps; /* client_call tells them; NULL: it tells none */
+};
 
 /* Nothing is connected until a request is made. timeout_ms bounds an attempt to connect and a reply
  * that is due. */
@@ -39,12 +139,58 @@ enum client_event client_step(struct client *client);
  * connection of its own unless connection_can_be_shared. */
 bool client_is_still(const struct client *client);
 
-/* Connects also when there is nothing to ask. */
-void client_open(struct client *client);
-
 /* Tells in *err why the server has not answered in time: how the last attempt to reach it failed,
  * or else what the connection still waits for. */
 void client_tell_late(const struct client *client, struct error *err);
 
 /* Whether it is connected, and the server has answered the greeting. */
 bool client_has_greeted(const struct client *client);
+
+/* ---- For commands that do one thing: these wait ---- */
+
+/* Connects and greets, with the patience of client_call. */
+int client_connect(struct client *client, int64_t until_ms, struct error *err);
+
+/* Makes the request and waits until until_ms for its reply. Tries again while the server is getting
+ * ready (a private server that starts, a master or a slot on its way to another place), and after a
+ * connection that broke; patient: whatever the server is away for. Returns 0 with client->reply, or
+ * -1. */
+int client_call(struct client *client, const struct request *request, int64_t until_ms,
+		bool patient, struct error *err);
+
+/* Waits until until_ms for a message, or for the connection to be lost. There is no request.
+ * Returns -1 if the server refuses the subscription. */
+int client_listen(struct client *client, int64_t until_ms, struct error *err);
+
+/* Waits until until_ms for the reply to the request that is under way, if there is one. Then there
+ * is no request and no reply any more. */
+void client_finish(struct client *client, int64_t until_ms);
+
+/* Sends the request, and waits for no reply. (A server that does not know the script does nothing
+ * then. Its text would be lost: a server drops what it has not read when it finds the peer gone.)
+ * Gives up when the request has not left until then. */
+void client_tell(struct client *client, const struct request *request, int64_t until_ms);
+
+/* ---- The steps that a connection takes by itself are told (--verbose) ---- */
+
+struct connection_trace {
+	const struct messenger *messenger;
+	unsigned connections; /* so many of them are told */
+	unsigned launches;
+	unsigned refusals;
+	bool told_absence;
+	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
+};
+
+/* Tells what is new since the last call: a private server's start, trouble, that it is connected.
+ * Without --verbose it tells only people who wait for a server that is not there yet. */
+void connection_trace_tell(struct connection_trace *steps, const struct client *client);
+
+/* For a client with steps: tells what it is about to ask, "who holds lock" and the name, ... */
+void connection_trace_ask(const struct client *client, const char *question, const char *about);
+
+/* ... and how long the server took to answer. */
+void connection_trace_answer(const struct client *client);
+
+/* Skips the steps until now: another process has told them. */
+void connection_trace_skip(struct connection_trace *steps, const struct client *client);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/reply.h"
 #include "redis/server_error.h"
 
@@ -77,75 +77,50 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s", strerror(ENOMEM));
 }
 
-static int read_masters(struct cluster_nodes *nodes, const struct client *client,
-			const struct server *server, struct error *err)
+/* Notes in owners what the reply of CLUSTER SLOTS says. A node that is not known yet is added with
+ * the user and password of `like`; without `like`, it has the place nodes->count. */
+static int read_owners(struct cluster_nodes *nodes, const struct client *client,
+		       const struct server *like, uint16_t owners[CLUSTER_SLOTS], struct error *err)
 {
-	const size_t ranges = reply_count(client->reply);
 	struct endpoint master;
 
-	nodes->servers = calloc(ranges ? ranges : 1, sizeof(*nodes->servers));
-	nodes->gaps = calloc(ranges ? ranges : 1, sizeof(*nodes->gaps));
-	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
-	if (!nodes->servers || !nodes->gaps || !nodes->owners)
-		return no_memory(err);
-	if (ranges > CLUSTER_SLOTS)
-		return reply_nonsense(err);
-	for (size_t i = 0; i < ranges; i++) {
+	for (size_t i = 0; i < reply_count(client->reply); i++) {
 		const struct redisReply *range = reply_at(client->reply, i);
 
 		if (!read_range(range, &client->connection.endpoint, &master))
 			return reply_nonsense(err);
 		const size_t place = find(nodes, &master);
 
-		if (place == nodes->count && !add(nodes, server, &master))
+		if (like && place == nodes->count && !add(nodes, like, &master))
 			return no_memory(err);
 		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
 		     slot++)
-			nodes->owners[slot] = (uint16_t)(place + 1);
+			owners[slot] = (uint16_t)(place + 1);
 	}
 	return 0;
 }
 
-/* Whether the reply of CLUSTER SLOTS says what was read before. */
-static bool has_moved(const struct cluster_nodes *nodes, const struct client *client)
-{
-	struct endpoint master;
-	size_t served = 0, known = 0;
-
-	for (size_t slot = 0; slot < CLUSTER_SLOTS; slot++)
-		known += nodes->owners[slot] > 0;
-	for (size_t i = 0; i < reply_count(client->reply); i++) {
-		const struct redisReply *range = reply_at(client->reply, i);
-
-		if (!read_range(range, &client->connection.endpoint, &master))
-			return false;
-		const size_t place = find(nodes, &master);
-
-		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
-		     slot++, served++)
-			if (nodes->owners[slot] != place + 1)
-				return true;
-	}
-	return served != known;
-}
+static const struct request which_slots = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
 
 bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms)
 {
-	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
+	uint16_t owners[CLUSTER_SLOTS] = {0};
 	struct error ignored;
+	size_t i = 0;
 
-	for (size_t i = 0; nodes->owners && i < nodes->count; i++)
-		if (!cluster_nodes_has_lost(nodes, &nodes->clients[i]))
-			return client_call(&nodes->clients[i], &request, until_ms, false,
-					   &ignored) == 0 &&
-			       has_moved(nodes, &nodes->clients[i]);
-	return false;
+	while (nodes->owners && i < nodes->count &&
+	       cluster_nodes_has_lost(nodes, nodes->clients + i))
+		i++;
+	return nodes->owners && i < nodes->count &&
+	       client_call(&nodes->clients[i], &which_slots, until_ms, false, &ignored) == 0 &&
+	       read_owners(nodes, &nodes->clients[i], NULL, owners, &ignored) == 0 &&
+	       memcmp(owners, nodes->owners, sizeof(owners)) != 0;
 }
 
 /* Makes room for the clients and their steps. Those there were are closed. */
 static int make_room(struct cluster_nodes *nodes, size_t count, struct error *err)
 {
-	const size_t room = count ? count : 1;
+	const size_t room = count + 1; /* there may be none */
 
 	free(nodes->clients);
 	free(nodes->steps);
@@ -168,29 +143,43 @@ static void init_client(struct cluster_nodes *nodes, size_t place, const struct 
 	nodes->steps[place].messenger = nodes->messenger;
 }
 
+/* What the seed says; nothing is known of the slots if this fails. */
+static int find_masters(struct cluster_nodes *nodes, const struct client *seed,
+			const struct server *server, struct error *err)
+{
+	const size_t ranges = reply_count(seed->reply);
+
+	nodes->count = 0;
+	if (ranges > CLUSTER_SLOTS)
+		return reply_nonsense(err);
+	nodes->servers = calloc(ranges + 1, sizeof(*nodes->servers));
+	nodes->gaps = calloc(ranges + 1, sizeof(*nodes->gaps));
+	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
+	if (!nodes->servers || !nodes->gaps || !nodes->owners)
+		no_memory(err);
+	else if (read_owners(nodes, seed, server, nodes->owners, err) == 0)
+		return 0;
+	free(nodes->owners);
+	nodes->owners = NULL;
+	return -1;
+}
+
 /* Makes a client for each master, in place of the one that finds them. */
 static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
 			 struct error *err)
 {
-	const struct request request = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
 	struct client *seed = nodes->clients;
 	const int64_t timeout_ms = seed->timeout_ms;
 	int result;
 
-	nodes->count = 0;
 	connection_trace_ask(seed, "which nodes there are", "");
-	result = client_call(seed, &request, until_ms, false, err);
-	if (result == 0)
-		result = read_masters(nodes, seed, server, err);
+	if (client_call(seed, &which_slots, until_ms, false, err) < 0)
+		return -1;
+	result = find_masters(nodes, seed, server, err);
 	client_close(seed);
 	free(seed);
 	nodes->clients = NULL;
-	if (result < 0) { /* nothing is known of the slots */
-		free(nodes->owners);
-		nodes->owners = NULL;
-		return -1;
-	}
-	if (make_room(nodes, nodes->count, err) < 0)
+	if (result < 0 || make_room(nodes, nodes->count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < nodes->count; i++)
 		init_client(nodes, i, &nodes->servers[i], timeout_ms);

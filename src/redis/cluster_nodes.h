@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "redis/client.h"
-#include "redis/connection_trace.h"
 #include "redis/server.h"
 
 #define CLUSTER_SLOTS 16384

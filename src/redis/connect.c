@@ -1,16 +1,24 @@
-/* Options of sockets, and no name service: getaddrinfo sees numbers only. */
+/* A resolver has no deadline, and a lease has one. So each look-up is a thread of its own, which
+ * writes the answer of getaddrinfo, or of getent, into a pipe. It is left to itself when its answer
+ * is not wanted any more. */
 #include "redis/connect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/getent.h"
 
 /* The peer is gone after three probes without an answer, or TCP_USER_TIMEOUT if that is set. */
 #define KEEPALIVE_IDLE_S 10
@@ -28,16 +36,7 @@ bool endpoint_set_port(struct endpoint *endpoint, const char *text)
 	return true;
 }
 
-static int close_failed(int fd)
-{
-	int saved = errno;
-
-	close(fd);
-	errno = saved;
-	return -1;
-}
-
-void connect_found(struct addresses *addresses, const struct addrinfo *found)
+static void found_addresses(struct addresses *addresses, const struct addrinfo *found)
 {
 	*addresses = (struct addresses){0};
 	for (; found && addresses->count < CONNECT_ADDRESSES; found = found->ai_next) {
@@ -49,7 +48,8 @@ void connect_found(struct addresses *addresses, const struct addrinfo *found)
 	}
 }
 
-bool connect_add(struct addresses *addresses, const char *host, uint16_t port)
+/* An IP address, as people write it. Returns false if it is none, or there is no room. */
+static bool add(struct addresses *addresses, const char *host, uint16_t port)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
@@ -60,7 +60,7 @@ bool connect_add(struct addresses *addresses, const char *host, uint16_t port)
 	snprintf(service, sizeof(service), "%u", port);
 	if (addresses->count == CONNECT_ADDRESSES || getaddrinfo(host, service, &hints, &found))
 		return false;
-	connect_found(&one, found);
+	found_addresses(&one, found);
 	freeaddrinfo(found);
 	addresses->list[addresses->count++] = one.list[0];
 	return true;
@@ -71,11 +71,123 @@ bool connect_known(struct addresses *addresses, const struct endpoint *endpoint)
 {
 	*addresses = (struct addresses){0};
 	if (strcmp(endpoint->host, "localhost") != 0)
-		return connect_add(addresses, endpoint->host, endpoint->port);
-	connect_add(addresses, "127.0.0.1", endpoint->port);
-	connect_add(addresses, "::1", endpoint->port);
+		return add(addresses, endpoint->host, endpoint->port);
+	add(addresses, "127.0.0.1", endpoint->port);
+	add(addresses, "::1", endpoint->port);
 	return true;
 }
+
+/* ---- Looking a name up ---- */
+
+/* The thread owns it: the thread may outlive the connection that wanted the name. */
+struct query {
+	struct endpoint endpoint;
+	int answer_fd;
+};
+
+struct answer {
+	int code; /* of getaddrinfo */
+	int saved_errno;
+	struct addresses addresses;
+};
+
+/* Prints a line for each address and type of socket: "10.0.0.7 STREAM db.example". */
+static void ask_getent(const struct query *question, struct addresses *addresses)
+{
+	const struct endpoint *endpoint = &question->endpoint;
+	char text[4096], address[64], type[16];
+
+	getent("ahosts", endpoint->host, NEVER_MS, question->answer_fd, text, sizeof(text));
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (sscanf(line, "%63s %15s", address, type) == 2 && strcmp(type, "STREAM") == 0)
+			add(addresses, address, endpoint->port);
+	}
+}
+
+static void *look_up(void *argument)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+	struct query *question = argument;
+	struct answer answer = {0};
+	struct addrinfo *found;
+	char port[8];
+
+	snprintf(port, sizeof(port), "%u", question->endpoint.port);
+	answer.code = getaddrinfo(question->endpoint.host, port, &hints, &found);
+	answer.saved_errno = errno;
+	if (answer.code == 0) {
+		found_addresses(&answer.addresses, found);
+		freeaddrinfo(found);
+	} else {
+		ask_getent(question, &answer.addresses);
+	}
+	/* fails if the look-up was dropped */
+	(void)!write(question->answer_fd, &answer, sizeof(answer));
+	close(question->answer_fd);
+	free(question);
+	return NULL;
+}
+
+/* No signal is for the thread: the process takes its signals elsewhere. */
+static int start_thread(struct query *question)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+	int code;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	code = pthread_create(&thread, &attributes, look_up, question);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return code;
+}
+
+int resolve_start(const struct endpoint *endpoint)
+{
+	struct query *question = malloc(sizeof(*question));
+	int ends[2];
+
+	if (!question || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
+		free(question);
+		return -1;
+	}
+	*question = (struct query){*endpoint, ends[1]};
+	errno = start_thread(question);
+	if (errno == 0)
+		return ends[0];
+	close(ends[0]);
+	close(ends[1]);
+	free(question);
+	return -1;
+}
+
+int resolve_finish(int fd, struct addresses *addresses, const char **cause)
+{
+	struct answer answer;
+	const ssize_t length = read(fd, &answer, sizeof(answer));
+
+	if (length < 0 && errno == EAGAIN)
+		return 1;
+	close(fd);
+	if (length != sizeof(answer)) {
+		*cause = "the look-up of its name failed";
+		return -1;
+	}
+	*addresses = answer.addresses;
+	*cause = answer.code == 0            ? "its name has no address"
+		 : answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
+		 : answer.code == EAI_AGAIN
+			 ? "temporary failure in name resolution" /* musl: "Try again" */
+			 : gai_strerror(answer.code);
+	return addresses->count > 0 ? 0 : -1;
+}
+
+/* ---- Sockets ---- */
 
 static void set_option(int fd, int level, int option, int value)
 {
@@ -104,9 +216,10 @@ int connect_next(struct addresses *addresses, int64_t timeout_ms)
 	if (fd < 0)
 		return -1;
 	set_options(fd, timeout_ms);
-	if (connect(fd, address, length) < 0 && errno != EINPROGRESS)
-		return close_failed(fd);
-	return fd;
+	if (connect(fd, address, length) == 0 || errno == EINPROGRESS)
+		return fd;
+	close(fd); /* and leaves errno as it is */
+	return -1;
 }
 
 bool connect_has_more(const struct addresses *addresses)
@@ -139,7 +252,8 @@ int connect_unix(const char *path)
 	}
 	strcpy(address.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return close_failed(fd);
-	return fd;
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	close(fd);
+	return -1;
 }

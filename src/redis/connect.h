@@ -1,12 +1,11 @@
-/* Endpoints and sockets: connects to the addresses of an endpoint, or to a unix socket. */
+/* Endpoints, their names and sockets: looks a name up, connects to its addresses, or to a unix
+ * socket, without waiting. */
 #pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
-
-struct addrinfo;
 
 #define HOST_MAX_BYTES 256 /* no DNS name is longer */
 #define CONNECT_ADDRESSES 16
@@ -38,11 +37,13 @@ struct addresses {
  * Returns false when its name must be looked up. */
 bool connect_known(struct addresses *addresses, const struct endpoint *endpoint);
 
-/* Adds an IP address, as people write it. Returns false if it is none, or there is no room. */
-bool connect_add(struct addresses *addresses, const char *host, uint16_t port);
+/* Begins to look up an endpoint. Returns a close-on-exec descriptor that becomes readable when
+ * there is an answer, or -1 with errno. Closing it drops the look-up. */
+int resolve_start(const struct endpoint *endpoint);
 
-/* Fills in what a resolver has found. */
-void connect_found(struct addresses *addresses, const struct addrinfo *found);
+/* Takes the answer, and closes the descriptor. Returns 0 with *addresses, or -1 with *cause; or 1
+ * if it has not come. */
+int resolve_finish(int fd, struct addresses *addresses, const char **cause);
 
 /* Begins to connect to the next address. The connection will end if the peer acknowledges nothing
  * for timeout_ms after something was sent, or is silent for some 25 s. Returns a close-on-exec,

@@ -1,33 +1,67 @@
 /* The server, or the process that is about to become it, holds a flock on "lock" in its folder: so
- * the kernel sees to it that there is one for a folder, and knows when it is gone. */
+ * the kernel sees to it that there is one for a folder, and knows when it is gone. It outlives this
+ * process, so it inherits nothing else from it: no descriptors, limits, signals, session or
+ * environment. */
 #include "redis/local_server.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/close_range.h"
 #include "base/getent.h"
 #include "base/shorten.h"
 #include "redis/connect.h"
-#include "redis/local_launch.h"
 
 #define BASE_PATH ".local/state/fairlock"
 #define MACHINE_ID_LENGTH 32
 #define FOLDER_NAME_MAX 80
 
+/* The descriptor under which a private server keeps the lock of its folder open. Our descriptors
+ * stay above those that the server gets. */
+#define LOCK_FD 3
+#define OURS_MIN_FD 10
+
 /* Between two attempts to start a server that ends at once. */
 #define START_AGAIN_MS 300
 #define LOG_TAIL_BYTES 2048
 #define LOG_PATH_CHARACTERS 58
+#define LOG_MAX_BYTES 262144
+
+#define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define EXTRA_PATH SYSTEM_PATH ":/opt/redis/bin:/opt/valkey/bin:/opt/redis-stack/bin"
+
+/* The folder is the server's working directory, so paths are relative: no path of a home has to be
+ * quoted here, and a socket's 108 bytes do not matter. */
+static const char server_conf[] = "# Written by fairlock whenever it starts this server.\n"
+				  "port 0\n"
+				  "unixsocket socket\n"
+				  "unixsocketperm 700\n"
+				  "daemonize no\n"
+				  "supervised no\n"
+				  "logfile \"\"\n"
+				  "always-show-logo no\n"
+				  "databases 16\n"
+				  "maxmemory-policy noeviction\n"
+				  "save \"\"\n"
+				  "appendonly yes\n"
+				  /* everysec holds writes back behind a slow disk; no loses
+				   * nothing when only the server dies */
+				  "appendfsync no\n";
 
 /* ---- Finding the folder ---- */
 
@@ -69,38 +103,34 @@ static int no_folder(struct error *err, const char *home, const char *cause)
 	return fail_about(err, STATUS_CONFIG, "use", folder, remedy);
 }
 
-/* The folders above ours may be links. */
+/* Makes a folder if it is not there, and opens it. */
 static int enter(int parent, const char *name, int flags)
 {
-	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST) {
-		const int cause = errno;
+	const int cause = mkdirat(parent, name, 0700) < 0 && errno != EEXIST ? errno : 0;
+	const int folder = openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		/* a read-only file system says EROFS of a folder that exists, too */
-		if (faccessat(parent, name, F_OK, 0) < 0) {
-			errno = cause;
-			return -1;
-		}
-	}
-	return openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* a read-only file system says EROFS of a folder that exists, too */
+	if (folder < 0 && cause)
+		errno = cause;
+	return folder;
 }
 
+/* The folders above ours may be links. */
 static int enter_all(int home, const char *last)
 {
-	const char *const above[] = {".local", "state", "fairlock"};
-	int fd = home;
+	const char *const names[] = {".local", "state", "fairlock", last};
+	int folder = home;
 
-	for (size_t i = 0; i < sizeof(above) / sizeof(above[0]); i++) {
-		int next = enter(fd, above[i], 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const int next = enter(folder, names[i], names[i] == last ? O_NOFOLLOW : 0);
 
-		if (fd != home)
-			close(fd);
+		if (folder != home)
+			close(folder);
 		if (next < 0)
 			return -1;
-		fd = next;
+		folder = next;
 	}
-	home = enter(fd, last, O_NOFOLLOW);
-	close(fd);
-	return home;
+	return folder;
 }
 
 static int check_folder(int folder, const char *home, struct error *err)
@@ -170,7 +200,225 @@ int local_server_connect(int folder)
 	return connect_unix(path);
 }
 
-/* ---- Starting it ---- */
+/* ---- Starting the program ---- */
+
+/* Finds a program in a list of folders. A relative one would be another folder for the server. */
+static bool find_in(const char *path, const char *name, char program[PATH_MAX])
+{
+	size_t length;
+
+	for (; *path; path += length + (path[length] == ':')) {
+		struct stat st;
+
+		length = strcspn(path, ":");
+		if (path[0] == '/' &&
+		    snprintf(program, PATH_MAX, "%.*s/%s", (int)length, path, name) < PATH_MAX &&
+		    stat(program, &st) == 0 && S_ISREG(st.st_mode) && access(program, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool find_program(char program[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+
+	return (path && find_in(path, "redis-server", program)) ||
+	       find_in(EXTRA_PATH, "redis-server", program) ||
+	       (path && find_in(path, "valkey-server", program)) ||
+	       find_in(EXTRA_PATH, "valkey-server", program);
+}
+
+/* What the server starts with. The descriptors are at least OURS_MIN_FD. */
+struct start {
+	const char *program;
+	int folder;
+	int lock;
+	int log;
+	int null;
+};
+
+#ifdef __GLIBC__
+typedef __rlimit_resource_t resource_type;
+#else
+typedef int resource_type;
+#endif
+
+/* The caller's limits are not meant for a server that outlives it. */
+static void lift_limits(void)
+{
+	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+	const resource_type types[] = {RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_CPU,
+				       RLIMIT_FSIZE,  RLIMIT_DATA,  RLIMIT_AS};
+	struct rlimit limit;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		/* of these two the server gets as many as the caller may have */
+		if (types[i] != RLIMIT_NOFILE && types[i] != RLIMIT_NPROC &&
+		    setrlimit(types[i], &none) == 0)
+			continue;
+		if (getrlimit(types[i], &limit) == 0) {
+			limit.rlim_cur = limit.rlim_max;
+			setrlimit(types[i], &limit);
+		}
+	}
+}
+
+/* The same holds for the caller's processors and priorities; only root may raise some of them. */
+static void lift_priorities(void)
+{
+	unsigned char all[8192 / CHAR_BIT]; /* the kernel leaves out those that there are not */
+	const struct sched_param none = {0};
+	const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	memset(all, 0xff, sizeof(all));
+	syscall(SYS_sched_setaffinity, 0, sizeof(all), all);
+	syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+	syscall(SYS_ioprio_set, 1, 0, 0); /* of this process: no class, so that of its nice value */
+	setpriority(PRIO_PROCESS, 0, 0);
+	(void)!write(fd, "0", 1);
+	close(fd);
+}
+
+static void default_signals(void)
+{
+	sigset_t none;
+
+	for (int signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int write_pid(int lock)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+
+	if (pwrite(lock, text, (size_t)length, 0) != length)
+		return -1;
+	return ftruncate(lock, length);
+}
+
+__attribute__((noreturn)) static void become_server(const struct start *start)
+{
+	char *const argv[] = {(char *)(uintptr_t)start->program, (char[]){"server.conf"}, NULL};
+	char *const environment[] = {(char[]){"PATH=" SYSTEM_PATH}, NULL};
+
+	if (dup2(start->null, STDIN_FILENO) >= 0 && dup2(start->log, STDOUT_FILENO) >= 0 &&
+	    dup2(start->log, STDERR_FILENO) >= 0 && dup2(start->lock, LOCK_FD) >= 0 &&
+	    fchdir(start->folder) == 0 && write_pid(LOCK_FD) == 0) {
+		close_descriptors_from(LOCK_FD + 1, UINT_MAX);
+		lift_limits();
+		lift_priorities();
+		umask(077);
+		default_signals();
+		execve(start->program, argv, environment);
+	}
+	dprintf(STDERR_FILENO, "cannot run %s: %s\n", start->program, strerror(errno));
+	_exit(STATUS_NOT_EXECUTABLE);
+}
+
+/* Runs the server detached: as a child of init, or of a subreaper above us. The process in between
+ * ends without SIGCHLD, and only __WALL waits for it: callers may ignore that signal, or wait for
+ * children of their own when it comes. */
+static int detach(const struct start *start, struct error *err)
+{
+	sigset_t all, before;
+	pid_t between;
+	int status = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	between = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
+	if (between == 0) {
+		pid_t server;
+
+		setsid();
+		server = fork();
+		if (server == 0)
+			become_server(start);
+		_exit(server < 0 ? errno : 0);
+	}
+	if (between < 0)
+		status = errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (between > 0) {
+		while (waitpid(between, &status, __WALL) < 0 && errno == EINTR)
+			;
+		status = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+	}
+	if (status)
+		return fail_about(err, STATUS_OS, "start", start->program, strerror(status));
+	return 0;
+}
+
+/* Opens a file in a folder, on a descriptor that the server will not need for itself, even if this
+ * process was started with 0, 1 or 2 closed. Returns the descriptor, or -1 with errno. */
+static int open_high(int folder, const char *name, int flags)
+{
+	int low = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	int fd;
+
+	if (low < 0 || low >= OURS_MIN_FD)
+		return low;
+	fd = fcntl(low, F_DUPFD_CLOEXEC, OURS_MIN_FD);
+	close(low);
+	return fd;
+}
+
+static int write_conf(int folder)
+{
+	const size_t length = sizeof(server_conf) - 1;
+	int fd = open_high(folder, "server.conf", O_WRONLY | O_CREAT | O_TRUNC);
+	ssize_t written;
+
+	if (fd < 0)
+		return -1;
+	errno = ENOSPC;
+	written = write(fd, server_conf, length);
+	close(fd);
+	return written == (ssize_t)length ? 0 : -1;
+}
+
+static int open_log(int folder)
+{
+	int fd = open_high(folder, "server.log", O_WRONLY | O_CREAT | O_APPEND);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > LOG_MAX_BYTES && ftruncate(fd, 0) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Starts the program in a folder, and does not wait until it listens. It inherits lock, a flocked
+ * file of open_high. */
+static int launch(int folder, int lock, struct error *err)
+{
+	char program[PATH_MAX];
+	struct start start = {
+		.program = program, .folder = -1, .lock = lock, .log = -1, .null = -1};
+	int result = -1;
+
+	if (!find_program(program))
+		return fail(err, STATUS_UNAVAILABLE,
+			    "cannot start a private server: neither redis-server nor "
+			    "valkey-server is installed; install one, or set FAIRLOCK_URL");
+	start.folder = fcntl(folder, F_DUPFD_CLOEXEC, OURS_MIN_FD);
+	start.log = open_log(folder);
+	start.null = open_high(AT_FDCWD, "/dev/null", O_RDWR);
+	if (start.folder < 0 || start.log < 0 || start.null < 0 || write_conf(folder) < 0 ||
+	    ftruncate(lock, 0) < 0)
+		fail_about(err, STATUS_OS, "start", program, strerror(errno));
+	else
+		result = detach(&start, err);
+	close(start.folder);
+	close(start.log);
+	close(start.null);
+	return result;
+}
 
 /* A server that cannot live must not be started as often as clients ask. */
 static bool started_lately(int lock)
@@ -208,13 +456,13 @@ static int start_unless_taken(int folder, int lock, struct error *err)
 	}
 	if (server_listens(folder) || started_lately(lock))
 		return 0;
-	return local_launch(folder, lock, err);
+	return launch(folder, lock, err);
 }
 
 int local_server_start(int folder, struct error *err)
 {
 	mode_t mask = umask(077);
-	int lock = local_launch_open(folder, "lock", O_RDWR | O_CREAT);
+	int lock = open_high(folder, "lock", O_RDWR | O_CREAT);
 	int result;
 
 	if (lock < 0) {
@@ -328,7 +576,7 @@ bool local_server_is_ours(pid_t pid)
 	int fd;
 	bool is_server;
 
-	snprintf(link_path, sizeof(link_path), "/proc/%ld/fd/%d", (long)pid, LAUNCH_LOCK_FD);
+	snprintf(link_path, sizeof(link_path), "/proc/%ld/fd/%d", (long)pid, LOCK_FD);
 	name = read_link(link_path, path) ? strrchr(path, '/') : NULL;
 	if (!name || strcmp(name, "/lock") != 0 || !strstr(path, "/" BASE_PATH "/"))
 		return false;

@@ -1,4 +1,4 @@
-/* Where a server is, who we are there, and how messages call it. server_parse fills it. */
+/* Where a server is, who we are there, and how messages call it: what a URL says. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,9 +55,19 @@ struct server {
 	const struct meanwhile *meanwhile; /* NULL: calls wait for nothing but the server */
 };
 
-/* The URL of a server without its passwords, to show and to hand on; scheme is what it begins with.
- * The caller frees it. NULL: there is no memory. */
-char *server_label(const struct server *server, const char *scheme);
+/* Reads a URL of the forms that the manual lists. Returns 0, or -1 with STATUS_CONFIG and an empty
+ * *server. Never quotes a password in err; if somebody may have meant another URL, err names it. */
+int server_parse(struct server *server, const char *url, struct error *err);
+
+/* Frees the strings of *server, and empties it. */
+void server_free(struct server *server);
+
+/* The schemes that it knows ("redis://"), in the order in which completion offers them; NULL behind
+ * the last. */
+const char *server_scheme_at(size_t index);
+
+/* Overwrites the password in a URL, well-formed or not, with asterisks. */
+void server_hide_password(char *url);
 
 /* Whether the URL is a list of hosts, which only a cluster has. */
 bool server_is_list(const struct server *server);
@@ -68,6 +78,3 @@ const char *server_shown(const struct server *server);
 /* Fills *err with "cannot VERB the server: CAUSE" and returns -1. */
 int server_fail(const struct server *server, struct error *err, enum status status,
 		const char *verb, const char *cause);
-
-/* Frees the strings of *server, and empties it. */
-void server_free(struct server *server);

@@ -27,6 +27,6 @@ enum status server_error_status(const char *text);
 const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
 			       const char *text);
 
-/* Reads where the keys are: "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT". A host that is left out
- * is that of *here, the other end. Returns false when it is no such error. */
+/* Reads where MOVED or ASK says that the keys are: "MOVED SLOT HOST:PORT". A host that is left out
+ * is that of *here, the other end. Returns false when it says nothing of use. */
 bool server_error_redirects(const char *text, const struct endpoint *here, struct endpoint *to);

@@ -255,7 +255,7 @@ static int handshake_failed(struct redisContext *redis, struct error *err)
 		    saved_errno ? strerror(saved_errno) : "the connection was closed");
 }
 
-int tls_shake_hands(struct redisContext *redis, short *events, struct error *err)
+int tls_shake_hands(struct redisContext *redis, struct error *err)
 {
 	SSL *ssl = redis->privdata;
 
@@ -271,14 +271,16 @@ int tls_shake_hands(struct redisContext *redis, short *events, struct error *err
 		ERR_clear_error();
 		return 0;
 	case SSL_ERROR_WANT_READ:
-		*events = POLLIN;
-		return 1;
 	case SSL_ERROR_WANT_WRITE:
-		*events = POLLOUT;
 		return 1;
 	default:
 		return handshake_failed(redis, err);
 	}
+}
+
+short tls_awaits(const struct redisContext *redis)
+{
+	return SSL_want_write(redis->privdata) ? POLLOUT : POLLIN;
 }
 
 /* hiredis knows no more than that it could not read or write. */

@@ -3,7 +3,7 @@
 #include "redis/tracking.h"
 
 #include "base/clock.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/reply.h"
 
 /* How often it asks a silent server whether it is still there. */

@@ -15,7 +15,7 @@
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 /* ---- Times ---- */
 

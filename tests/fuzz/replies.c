@@ -1,13 +1,12 @@
 /* Fuzzes a server's replies to commands that take, renew and give back locks. The first byte of an
  * input chooses the command, the rest is the server's script: see parts/world.h.
  *
- * For: redis/reply.c lock/lock.c redis/client.c redis/client_send.c redis/client_fail.c
- * redis/client_call.c redis/connection.c redis/connection_begin.c redis/connection_end.c
- * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold_lease.c lock/wait.c
- * lock/wait_ask.c lock/wait_show.c lock/wait_leave.c lock/wire.c lock/waiter_view.c lock/progress.c
- * lock/owner.c lock/owner_call.c commands/wrap.c commands/acquire.c commands/renew.c
- * commands/release.c commands/release_stop.c commands/release_words.c redis/connection_trace.c
- * base/message.c lock/hold_set.c lock/wait_standby.c supervise/take_locks.c */
+ * For: redis/reply.c lock/lock.c redis/client.c redis/connection.c redis/server_error.c
+ * lock/hold_lease.c lock/wait.c lock/wait_ask.c lock/wait_show.c lock/wait_leave.c lock/wire.c
+ * lock/waiter_view.c lock/progress.c lock/owner.c lock/owner_call.c commands/wrap.c
+ * commands/acquire.c commands/renew.c commands/release.c commands/release_stop.c
+ * commands/release_words.c base/message.c lock/hold_set.c lock/wait_standby.c
+ * supervise/take_locks.c */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Fuzzes URLs, in which SECRET stands for a password.
  *
- * For: redis/server_url.c redis/server_url_hint.c redis/server.c */
-#include "redis/server_url.h"
+ * For: redis/server.c */
+#include "redis/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>

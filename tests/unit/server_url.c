@@ -1,5 +1,5 @@
 /* URLs that are taken and refused, and the servers that they name. */
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 #include <string.h>
 
@@ -90,6 +90,8 @@ static const char *const wrong[] = {
 	"unix://u:SECRET@/r?db=1",
 	"unix:redis://u:SECRET@h",
 	"unix:/r?db=1&",
+	"unix:/r ?db=0",
+	"unix:/r\n?db=0",
 	"rediss://:SECRET@h/x",
 	"valkeys://:SECRET@",
 	"redis+sentinel://u:SECRET@h",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 static FILE *real_output;
 static char *output;

@@ -26,8 +26,8 @@
 #include "lock/owner.h"
 #include "output/watch.h"
 #include "peers.h"
-#include "redis/resolve.h"
-#include "redis/server_url.h"
+#include "redis/connect.h"
+#include "redis/server.h"
 #include "supervise/wrapper.h"
 #include "valid.h"
 
