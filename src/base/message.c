@@ -116,17 +116,12 @@ void message_syslog(struct messenger *messenger, int priority, const char *text)
 
 /* ---- Both ---- */
 
-bool message_step_is_on(const struct messenger *messenger)
-{
-	return messenger->verbose || messenger->syslog;
-}
-
 void message_event(struct messenger *messenger, int priority, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];
 	va_list args;
 
-	if (!message_step_is_on(messenger))
+	if (!messenger->verbose && !messenger->syslog)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);

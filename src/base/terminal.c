@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 #define COLUMNS_LEAST 30
 #define COLUMNS_MOST 1000
@@ -31,18 +31,13 @@ bool terminal_is_dumb(void)
 	return !term || !*term || strcmp(term, "dumb") == 0;
 }
 
-bool terminal_wants_colour(void)
+bool terminal_colours(enum colour_choice choice, int fd)
 {
 	const char *refused = getenv("NO_COLOR");
 
-	return !terminal_is_dumb() && !(refused && *refused);
-}
-
-bool terminal_colours(enum colour_choice choice, int fd)
-{
 	if (choice != COLOUR_AUTO)
 		return choice == COLOUR_ALWAYS;
-	return isatty(fd) == 1 && terminal_wants_colour();
+	return isatty(fd) == 1 && !terminal_is_dumb() && !(refused && *refused);
 }
 
 /* musl says UTF-8 also if no variable is set. */

@@ -144,8 +144,8 @@ static void tell_end(struct guard *guard)
 	const bool is_killed = WIFSIGNALED(status);
 	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
-	if (guard->end_is_told || !message_step_is_on(job->messenger) ||
-	    !guard->shared->ending.is_reaped || guard->shared->ending.exec_errno)
+	if (guard->end_is_told || !guard->shared->ending.is_reaped ||
+	    guard->shared->ending.exec_errno)
 		return;
 	guard->end_is_told = true;
 	duration_show(took, clock_ms() - guard->shared->start_ms);

@@ -1,10 +1,11 @@
-/* A file may be a pipe, which gives its text in pieces. */
-#include "base/read_file.h"
+/* A file may be a pipe, which gives its text in pieces. close_range(2) came with Linux 5.9. */
+#include "base/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Returns whether there is text, or the end of it. A signal begins the time anew. */
@@ -53,4 +54,15 @@ ssize_t read_file(int fd, char *text, size_t size)
 	close(fd);
 	errno = saved;
 	return length;
+}
+
+void close_descriptors_from(unsigned int first, unsigned int last)
+{
+	const int count = getdtablesize();
+
+	/* musl has no function for it */
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	for (unsigned int fd = first; fd <= last && (int)fd < count; fd++)
+		close((int)fd);
 }
