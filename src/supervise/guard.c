@@ -1,7 +1,5 @@
 /* The guard, COMMAND's parent: gets ready while the wrapper waits, starts COMMAND, renews the
  * lease, and stops COMMAND and all that it started before the lease ends. */
-#include "supervise/guard.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,6 +23,7 @@
 #include "output/timestamp.h"
 #include "redis/server.h"
 #include "supervise/exec_path.h"
+#include "supervise/job.h"
 #include "supervise/processes.h"
 
 #define PAUSE_NS 5000000L
@@ -82,27 +81,11 @@ struct guard {
 
 /* Words take time while the next waiter waits, so they are made only to be told. */
 
-/* why: perhaps a server's words, which are cut. */
-static void tell_loss(const struct job *job, const struct lock *lock, const char *why)
+/* How many characters a message about a lock and COMMAND has left beside its own words. */
+static size_t room_beside(const char *words, const struct job *job, const struct lock *lock)
 {
-	const size_t taken = strlen("lost lock : ; stopping ") +
-			     count_characters(lock->keys.shown) + count_characters(job->shown);
-	char cut[OWNER_SHOWN_BYTES];
-
-	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", lock->keys.shown,
-		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
-}
-
-static void tell_asked(const struct job *job, const struct hold *hold)
-{
-	const char *name = hold->lock->keys.shown;
-	const size_t taken = strlen("lock : ; stopping ") + count_characters(name) +
-			     count_characters(job->shown);
-	char why[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
-
-	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
-	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name,
-		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
+	return MESSAGE_CHARACTERS - strlen(words) - count_characters(lock->keys.shown) -
+	       count_characters(job->shown);
 }
 
 static void tell_outage(const struct job *job, const struct member *member)
@@ -124,15 +107,13 @@ static void tell_outage(const struct job *job, const struct member *member)
 		words, command, until);
 }
 
-static void tell_return(const struct job *job, const struct member *member)
+static void tell_return(const struct job *job, const struct lock *lock)
 {
-	const char *name = member->lock.keys.shown;
-	const size_t taken = strlen("lock :  answers again;  goes on") + count_characters(name) +
-			     count_characters(job->shown);
+	const size_t room = room_beside("lock :  answers again;  goes on", job, lock);
 	char server[OWNER_SHOWN_BYTES];
 
-	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on", name,
-		shorten_middle(server, MESSAGE_CHARACTERS - taken, server_shown(job->server)),
+	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on",
+		lock->keys.shown, shorten_middle(server, room, server_shown(job->server)),
 		job->shown);
 }
 
@@ -232,12 +213,19 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 		     signal_show(name, guard->job->options->signal), guard->job->shown);
 }
 
-static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
+/* why: perhaps a server's words, which are cut. */
+static void stop_for_loss(struct guard *guard, const struct lock *lock, int64_t kill_ms,
+			  const char *why)
 {
+	const struct job *job = guard->job;
+	char cut[OWNER_SHOWN_BYTES];
+
 	/* also for the wrapper, should it go on for us */
 	guard->shared->ending.lost = true;
 	stop_command(guard, kill_ms);
-	tell_loss(guard->job, lock, why);
+	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", lock->keys.shown,
+		shorten_to(cut, room_beside("lost lock : ; stopping ", job, lock), why),
+		job->shown);
 }
 
 /* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
@@ -248,8 +236,8 @@ static void renew_holds(struct guard *guard)
 	const struct member *lost;
 
 	while ((lost = hold_set_step(guard->job->set)))
-		lose(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
-		     hold_lost_why(&lost->hold));
+		stop_for_loss(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
+			      hold_lost_why(&lost->hold));
 	shared_state_put_times(guard->shared, guard->job);
 }
 
@@ -275,7 +263,7 @@ static void watch_outage(struct guard *guard)
 	if (guard->shared->phase != GUARD_HOLDING || !guard->stop.command)
 		return;
 	if (!member && guard->told)
-		tell_return(guard->job, guard->told);
+		tell_return(guard->job, &guard->told->lock);
 	if (!member) {
 		guard->told = NULL;
 		guard->away_ms = NEVER_MS;
@@ -287,7 +275,8 @@ static void watch_outage(struct guard *guard)
 	}
 }
 
-static void lose_overdue(struct guard *guard, int64_t now)
+/* Stops COMMAND if a lock was not renewed in time. */
+static void stop_for_overdue(struct guard *guard, int64_t now)
 {
 	const struct hold_set *set = guard->job->set;
 
@@ -301,25 +290,23 @@ static void lose_overdue(struct guard *guard, int64_t now)
 		    !still_runs(guard))
 			return;
 		hold_expire(&member->hold);
-		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
-		     hold_lost_why(&member->hold));
+		stop_for_loss(guard, &member->lock, job_kill_ms_for(&member->lock),
+			      hold_lost_why(&member->hold));
 	}
 }
 
-/* Stops COMMAND if a lock was not renewed in time, and kills it at the end of its grace. */
+/* COMMAND is killed at the end of its grace. */
 static void check_deadlines(struct guard *guard)
 {
 	const int64_t now = clock_ms();
+	const bool is_first = guard->shared->repeat_ms == 0;
 
-	lose_overdue(guard, now);
-	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
-		const bool is_first = guard->shared->repeat_ms == 0;
-
-		stop_kill(&guard->stop);
-		if (is_first)
-			message_step(guard->job->messenger,
-				     "sent signal KILL to all that is left of it");
-	}
+	stop_for_overdue(guard, now);
+	if (guard->shared->phase != GUARD_STOPPING || now < guard->stop.kill_ms)
+		return;
+	stop_kill(&guard->stop);
+	if (is_first)
+		message_step(guard->job->messenger, "sent signal KILL to all that is left of it");
 }
 
 /* ---- Ends that are not the lease's ---- */
@@ -343,13 +330,17 @@ static void enforce_max_hold(struct guard *guard)
 /* release --stop has asked this wrap to stop. */
 static void obey_stop(struct guard *guard)
 {
-	const struct hold *hold = hold_set_asked(guard->job->set);
+	const struct job *job = guard->job;
+	const struct hold *hold = hold_set_asked(job->set);
+	char why[OWNER_SHOWN_BYTES];
 
 	if (guard->shared->phase != GUARD_HOLDING || !hold || !still_runs(guard))
 		return;
 	guard->shared->ending.was_asked = true;
-	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
-	tell_asked(guard->job, hold);
+	stop_command(guard, clock_ms() + job->kill_after_ms);
+	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", hold->lock->keys.shown,
+		hold_asked_why(why, room_beside("lock : ; stopping ", job, hold->lock), hold),
+		job->shown);
 }
 
 static void pass_on(const struct guard *guard, int signo)
@@ -407,7 +398,6 @@ static bool exec_is_quick(const struct guard *guard)
 struct start {
 	const struct guard *guard;
 	pid_t self;
-	bool is_quick;
 	uint64_t early; /* signals that came before */
 };
 
@@ -450,7 +440,8 @@ ON_OTHER_STACK static int run_child(void *argument)
 	leave_guard(start->guard);
 	if (job->ground->leads_group)
 		setpgid(0, 0);
-	if (start->is_quick) /* not those that would stop this process: the guard waits for it */
+	if (start->guard
+		    ->is_quick) /* not those that would stop this process: the guard waits for it */
 		signal_fd_hand_down(start->early & ~signal_fd_stopping(start->early), getpid());
 	else
 		await_signals(start);
@@ -491,7 +482,7 @@ static pid_t make_process(struct start *start)
 	_Atomic pid_t *command = &start->guard->shared->command;
 	pid_t pid;
 
-	if (start->is_quick)
+	if (start->guard->is_quick)
 		return clone(run_child, stack + STACK_BYTES, flags, start, command);
 	pid = proc_fork(SIGCHLD, command);
 	if (pid == 0)
@@ -515,7 +506,7 @@ static pid_t make_process(struct start *start)
 static int make_command(const struct guard *guard)
 {
 	const uint64_t untaken = guard->shared->untaken;
-	struct start start = {.guard = guard, .self = getpid(), .is_quick = guard->is_quick};
+	struct start start = {.guard = guard, .self = getpid()};
 	pid_t pid;
 
 	environment_set(guard->job);
@@ -524,8 +515,8 @@ static int make_command(const struct guard *guard)
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	signal_fd_hand_down(start.is_quick ? signal_fd_stopping(start.early)
-					   : signal_fd_pending() | untaken,
+	signal_fd_hand_down(guard->is_quick ? signal_fd_stopping(start.early)
+					    : signal_fd_pending() | untaken,
 			    pid);
 	guard->shared->has_signals = true;
 	return 0;
@@ -645,31 +636,27 @@ static void tell_ground(const struct guard *guard)
 			job->shown);
 }
 
-/* The lock is held. */
-static bool start_command(struct guard *guard)
+/* The lock is held. Without COMMAND the guard's end is now. */
+static void start_command(struct guard *guard)
 {
-	if (get_ready(guard, &guard->shared->failure) < 0) {
-		guard->shared->ending.started = false;
-		return false;
+	const struct job *job = guard->job;
+	struct shared_state *shared = guard->shared;
+
+	if (get_ready(guard, &shared->failure) < 0) {
+		shared->ending.started = false;
+		return;
 	}
 	tell_ground(guard);
 	set_timers(guard);
 	if (make_command(guard) < 0) {
-		guard->shared->ending.exec_errno = errno;
-		return false;
+		shared->ending.exec_errno = errno;
+		return;
 	}
-	return true;
-}
-
-static void adopt_command(struct guard *guard)
-{
-	const struct job *job = guard->job;
-
-	guard->stop.command = guard->shared->command;
+	guard->stop.command = shared->command;
 	guard->stop.group = job->ground->leads_group ? guard->stop.command : 0;
 	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
-		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
+		guard->max_ms = shared->start_ms + job->options->max_hold_ms;
 }
 
 /* ---- Life ---- */
@@ -685,7 +672,8 @@ static bool is_over(struct guard *guard)
 	return stop_is_over(&guard->stop);
 }
 
-static int watch(struct guard *guard, struct error *err)
+/* Waits for what comes next, and serves it. */
+static int serve_events(struct guard *guard, struct error *err)
 {
 	const struct hold_set *set = guard->job->set;
 	struct pollfd slots[SLOTS_IN_ALL] = {
@@ -750,7 +738,7 @@ static _Noreturn void see_to_end(struct guard *guard)
 	struct error err;
 
 	while (!is_over(guard))
-		if (watch(guard, &err) < 0)
+		if (serve_events(guard, &err) < 0)
 			end_blindly(guard, &err);
 	/* Now the wrapper leaves us the time that the server needs, also for a COMMAND that was
 	 * stopped in time. */
@@ -779,7 +767,6 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 				       .kill_ms = NEVER_MS}};
 
 	stand_by(&guard);
-	if (start_command(&guard))
-		adopt_command(&guard);
-	see_to_end(&guard); /* without COMMAND the end is now */
+	start_command(&guard);
+	see_to_end(&guard);
 }

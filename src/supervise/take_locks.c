@@ -1,6 +1,6 @@
 /* The locks that it has are renewed while it waits for the next. If one of them is lost before
  * COMMAND starts, all are given back, and it begins anew. */
-#include "supervise/take_locks.h"
+#include "supervise/wrapper.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
