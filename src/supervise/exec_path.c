@@ -18,11 +18,12 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin"
 
-/* ---- The search for a name without a slash ---- */
+/* ---- The search ---- */
 
-static const char *search_from(void)
+/* A name with a slash is not searched for. */
+static const char *search_from(const char *name)
 {
-	const char *path = getenv("PATH");
+	const char *path = strchr(name, '/') ? "" : getenv("PATH");
 
 	return path ? path : DEFAULT_PATH;
 }
@@ -31,13 +32,13 @@ static const char *search_from(void)
  * for one whose path is too long. Returns false behind the last one. */
 static bool search_next(const char **path, const char *name, char file[PATH_MAX])
 {
-	int length, written;
+	int length;
 
 	if (!*path)
 		return false;
 	length = (int)strcspn(*path, ":");
-	written = snprintf(file, PATH_MAX, "%.*s%s%s", length, *path, length ? "/" : "", name);
-	if (written >= PATH_MAX)
+	if (snprintf(file, PATH_MAX, "%.*s%s%s", length, *path, length ? "/" : "", name) >=
+	    PATH_MAX)
 		*file = '\0';
 	*path = (*path)[length] ? *path + length + 1 : NULL;
 	return true;
@@ -77,7 +78,7 @@ static void execute(char *file, char *const *argv)
 
 void exec_path(char *const *argv)
 {
-	const char *path = search_from();
+	const char *path = search_from(argv[0]);
 	bool denied = false;
 	char file[PATH_MAX];
 
@@ -153,12 +154,10 @@ static enum cached look_at(const char *file)
 
 bool exec_path_is_cached(char *const *argv)
 {
-	const char *path = search_from();
+	const char *path = search_from(argv[0]);
 	enum cached cached = CACHED_ABSENCE;
 	char file[PATH_MAX];
 
-	if (strchr(argv[0], '/'))
-		return look_at(argv[0]) == CACHED_PROGRAM;
 	while (cached == CACHED_ABSENCE && search_next(&path, argv[0], file))
 		cached = look_at(file);
 	return cached == CACHED_PROGRAM;
@@ -171,7 +170,7 @@ bool exec_path_is_cached(char *const *argv)
 
 static bool find_program(const char *name, char file[PATH_MAX])
 {
-	const char *path = strchr(name, '/') ? "" : search_from();
+	const char *path = search_from(name);
 	struct stat st;
 
 	while (search_next(&path, name, file))
