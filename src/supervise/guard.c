@@ -63,8 +63,11 @@ enum {
 struct guard {
 	const struct job *job;
 	struct shared_state *shared;
-	const struct guard_ends *ends;
-	int socket; /* of ends; -1 when the wrapper is gone */
+	int socket; /* -1 when the wrapper is gone */
+	pid_t wrapper;
+	bool needs_connection; /* it cannot go on with those of the wrapper */
+	pid_t self;
+	uint64_t early; /* signals that came before COMMAND's process was there */
 	struct deadline_poll loop;
 	struct signal_fd signals;
 	struct signal_timer waker; /* SIGCONT */
@@ -145,9 +148,9 @@ static void tell_end(struct guard *guard)
 /* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (guard->shared->repeat_ms == 0 && getppid() == guard->ends->wrapper)
+	if (guard->shared->repeat_ms == 0 && getppid() == guard->wrapper)
 		/* the wrapper blocks SIGTTOU */
-		kill(guard->ends->wrapper, signo == SIGTTOU ? SIGSTOP : signo);
+		kill(guard->wrapper, signo == SIGTTOU ? SIGSTOP : signo);
 }
 
 static void reap_children(struct guard *guard)
@@ -395,28 +398,22 @@ static bool exec_is_quick(const struct guard *guard)
 
 /* ---- COMMAND's process, until exec ---- */
 
-struct start {
-	const struct guard *guard;
-	pid_t self;
-	uint64_t early; /* signals that came before */
-};
-
 /* The wrapper takes a process that has the socket for us, and the server one that has a connection.
  */
 ON_OTHER_STACK static void leave_guard(const struct guard *guard)
 {
-	close(guard->ends->socket);
+	close(guard->socket);
 	for (int i = 0; i < guard->job->set->count; i++)
 		connection_leave(&guard->job->set->members[i].client.connection);
 }
 
 /* COMMAND's process takes no signals until the guard has handed down the early ones. */
-static void await_signals(const struct start *start)
+static void await_signals(const struct guard *guard)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != start->self)
+	if (getppid() != guard->self)
 		_exit(STATUS_NOT_FOUND);
-	while (!start->guard->shared->has_signals)
+	while (!guard->shared->has_signals)
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
@@ -433,25 +430,23 @@ ON_OTHER_STACK static void await_valid_lease(const struct shared_state *shared)
 
 ON_OTHER_STACK static int run_child(void *argument)
 {
-	const struct start *start = argument;
-	const struct job *job = start->guard->job;
-	struct shared_state *shared = start->guard->shared;
+	const struct guard *guard = argument;
+	const struct job *job = guard->job;
 
-	leave_guard(start->guard);
+	leave_guard(guard);
 	if (job->ground->leads_group)
 		setpgid(0, 0);
-	if (start->guard
-		    ->is_quick) /* not those that would stop this process: the guard waits for it */
-		signal_fd_hand_down(start->early & ~signal_fd_stopping(start->early), getpid());
+	if (guard->is_quick) /* not those that would stop this process: the guard waits for it */
+		signal_fd_hand_down(guard->early & ~signal_fd_stopping(guard->early), getpid());
 	else
-		await_signals(start);
+		await_signals(guard);
 	prctl(PR_SET_PDEATHSIG, job->options->signal);
-	if (getppid() != start->self)
+	if (getppid() != guard->self)
 		_exit(STATUS_NOT_FOUND); /* too late for a signal */
 	signal_fd_restore(job->signals);
-	await_valid_lease(shared);
+	await_valid_lease(guard->shared);
 	exec_path(job->argv);
-	shared->ending.exec_errno = errno;
+	guard->shared->ending.exec_errno = errno;
 	_exit(STATUS_NOT_FOUND);
 }
 
@@ -464,8 +459,7 @@ ON_OTHER_STACK static int run_child(void *argument)
  * then the kernel sends SIGHUP and SIGCONT to all in it if one is stopped. */
 static void leave_group(const struct guard *guard)
 {
-	bool is_job = getpgrp() == guard->ends->wrapper &&
-		      getsid(guard->ends->wrapper) != guard->ends->wrapper;
+	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
 
 	if (is_job)
 		setpgid(0, 0);
@@ -475,18 +469,18 @@ static void leave_group(const struct guard *guard)
 
 /* The id must be in shared->command before either process goes on: the wrapper must know whom to
  * reap if we are killed. */
-static pid_t make_process(struct start *start)
+static pid_t make_process(struct guard *guard)
 {
 	static _Alignas(16) char stack[STACK_BYTES];
 	const int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD;
-	_Atomic pid_t *command = &start->guard->shared->command;
+	_Atomic pid_t *command = &guard->shared->command;
 	pid_t pid;
 
-	if (start->guard->is_quick)
-		return clone(run_child, stack + STACK_BYTES, flags, start, command);
+	if (guard->is_quick)
+		return clone(run_child, stack + STACK_BYTES, flags, guard, command);
 	pid = proc_fork(SIGCHLD, command);
 	if (pid == 0)
-		run_child(start);
+		run_child(guard);
 	return pid;
 }
 
@@ -503,19 +497,18 @@ static pid_t make_process(struct start *start)
  * before that is lost. Until this returns the guard is in the wrapper's process group: SIGKILL to
  * the group kills all three, and SIGSTOP stops them, also if COMMAND sends it as the first thing
  * that it does. */
-static int make_command(const struct guard *guard)
+static int make_command(struct guard *guard)
 {
 	const uint64_t untaken = guard->shared->untaken;
-	struct start start = {.guard = guard, .self = getpid()};
 	pid_t pid;
 
 	environment_set(guard->job);
-	start.early = signal_fd_pending() | untaken;
-	pid = make_process(&start);
+	guard->early = signal_fd_pending() | untaken;
+	pid = make_process(guard);
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	signal_fd_hand_down(guard->is_quick ? signal_fd_stopping(start.early)
+	signal_fd_hand_down(guard->is_quick ? signal_fd_stopping(guard->early)
 					    : signal_fd_pending() | untaken,
 			    pid);
 	guard->shared->has_signals = true;
@@ -590,7 +583,7 @@ static void take_grant(const struct guard *guard)
 
 	shared_state_take(guard->shared, job);
 	for (int i = 0; i < job->set->count; i++) {
-		if (guard->ends->needs_connection)
+		if (guard->needs_connection)
 			connection_forget(&job->set->members[i].client.connection);
 		hold_set_take(job->set, &job->set->members[i]);
 	}
@@ -600,15 +593,14 @@ static void take_grant(const struct guard *guard)
  * wrapper ends before. */
 static void stand_by(struct guard *guard)
 {
-	const struct guard_ends *ends = guard->ends;
 	const int64_t begin_ms = clock_ms();
 	struct error ignored;
 
 	/* if we are stopped when the wrapper dies, we go on */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
-	if (getppid() != ends->wrapper)
+	if (getppid() != guard->wrapper)
 		_exit(STATUS_OS);
-	if (ends->needs_connection)
+	if (guard->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
 	if (get_ready(guard, &ignored) == 0)
 		rehearse(guard);
@@ -749,13 +741,15 @@ static _Noreturn void see_to_end(struct guard *guard)
 	_exit(0); /* which the wrapper sees */
 }
 
-_Noreturn void guard_run(const struct job *job, struct shared_state *shared,
-			 const struct guard_ends *ends)
+_Noreturn void guard_run(const struct job *job, struct shared_state *shared, int socket,
+			 pid_t wrapper, bool needs_connection)
 {
 	struct guard guard = {.job = job,
 			      .shared = shared,
-			      .ends = ends,
-			      .socket = ends->socket,
+			      .socket = socket,
+			      .wrapper = wrapper,
+			      .needs_connection = needs_connection,
+			      .self = getpid(),
 			      .loop = {.timer = -1},
 			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,

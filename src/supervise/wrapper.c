@@ -48,6 +48,8 @@ struct wrapper {
 static int make_guard(struct standby *standby, const struct job *job, bool is_granted)
 {
 	const struct member *last = &job->set->members[job->set->count - 1];
+	const bool needs_connection =
+		!is_granted && !connection_can_be_shared(&last->client.connection);
 	const pid_t wrapper = getpid();
 	int ends[2], cause;
 
@@ -60,14 +62,8 @@ static int make_guard(struct standby *standby, const struct job *job, bool is_gr
 		/* its death wakes us if we are stopped then */
 		standby->guard = proc_fork(SIGCONT, NULL);
 		if (standby->guard == 0) {
-			const bool can_share = connection_can_be_shared(&last->client.connection);
-
 			close(ends[0]);
-			guard_run(job, standby->shared,
-				  &(struct guard_ends){.socket = ends[1],
-						       .wrapper = wrapper,
-						       .needs_connection =
-							       !is_granted && !can_share});
+			guard_run(job, standby->shared, ends[1], wrapper, needs_connection);
 		}
 		close(ends[1]);
 	}
