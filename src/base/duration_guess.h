@@ -1,2 +1,2 @@
 #pragma once
-#include "base/duration.h"
+#include "base/clock.h"
