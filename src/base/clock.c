@@ -100,7 +100,6 @@ int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count
 
 /* ---- Durations ---- */
 
-#define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define BLANKS " \t"
 

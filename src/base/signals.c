@@ -13,16 +13,13 @@
 
 #include "base/text.h"
 
-/* glibc and musl each keep some of the lowest real-time signals for themselves, and hide them from
- * masks. COMMAND may use these signals, so masks here are the kernel's. */
-#define BIT(signo) (UINT64_C(1) << ((signo)-1))
+#define BIT SIGNAL_BIT
 
 /* All others can be passed on. Of these, the first two cannot be taken, four tell of a crash of
  * this process, three stop it, and the last two are about its children and connections. */
-#define STOPPING (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU))
 #define KEPT                                                                                       \
 	(BIT(SIGKILL) | BIT(SIGSTOP) | BIT(SIGILL) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
-	 STOPPING | BIT(SIGCHLD) | BIT(SIGPIPE))
+	 STOPPING_SIGNALS | BIT(SIGCHLD) | BIT(SIGPIPE))
 
 #define FIRST_REAL_TIME 32
 #define LAST_REAL_TIME 64
@@ -112,20 +109,10 @@ uint64_t signal_fd_untaken(const struct signal_fd *signals)
 	return signal_fd_pending() & signals->taken & (BIT(FIRST_REAL_TIME) - 1);
 }
 
-uint64_t signal_fd_stopping(uint64_t signals)
-{
-	return signals & STOPPING;
-}
-
-bool signal_fd_has(uint64_t signals, int signo)
-{
-	return signals & BIT(signo);
-}
-
 void signal_fd_hand_down(uint64_t signals, pid_t command)
 {
 	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
-		if (signal_fd_has(signals, signo))
+		if (signals & BIT(signo))
 			kill(command, signo);
 }
 

@@ -9,6 +9,13 @@
 
 #include "base/error.h"
 
+/* A set of signals. glibc and musl each keep some of the lowest real-time signals for themselves,
+ * and hide them from sigset_t. COMMAND may use these signals, so masks here are the kernel's. */
+#define SIGNAL_BIT(signo) (UINT64_C(1) << ((signo)-1))
+
+/* Those that stop a process from a terminal. */
+#define STOPPING_SIGNALS (SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+
 /* Signals are blocked, and read from a descriptor. Dispositions stay as they were, so that COMMAND
  * starts with the same ones as this process. */
 struct signal_fd {
@@ -44,12 +51,6 @@ uint64_t signal_fd_pending(void);
 /* The pending signals that signal_fd_next would return. It leaves out real-time signals, because
  * each may be pending several times. */
 uint64_t signal_fd_untaken(const struct signal_fd *signals);
-
-/* Returns those of these signals that stop a process from a terminal: SIGTSTP, SIGTTIN, SIGTTOU. */
-uint64_t signal_fd_stopping(uint64_t signals);
-
-/* Whether a signal is in a set that signal_fd_pending returned. */
-bool signal_fd_has(uint64_t signals, int signo);
 
 /* Sends these signals to COMMAND's process. They came before it was there, or it takes none yet: a
  * signal that is pending already does not come twice then. */

@@ -8,8 +8,6 @@
 
 #include "base/text.h"
 
-#define DIGITS "0123456789"
-
 bool slots_are_counted(const char *value)
 {
 	return value[strspn(value, DIGITS)] == '\0';

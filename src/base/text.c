@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 static const char dots[] = "...";

@@ -63,6 +63,8 @@ const char *shorten_word(char shown[SHORT_MAX_BYTES], const char *text);
 
 /* ---- Numbers, order, quotes ---- */
 
+#define DIGITS "0123456789"
+
 /* Parses a whole decimal number of so many digits; without any it is 0. Returns 0, or -1 when there
  * is something else in it or the number does not fit. */
 int number_parse(const char *text, size_t length, int64_t *number);

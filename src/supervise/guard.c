@@ -216,19 +216,18 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 		     signal_show(name, guard->job->options->signal), guard->job->shown);
 }
 
-/* why: perhaps a server's words, which are cut. */
-static void stop_for_loss(struct guard *guard, const struct lock *lock, int64_t kill_ms,
-			  const char *why)
+/* The cause may be a server's words, which are cut. */
+static void stop_for_loss(struct guard *guard, const struct member *member, int64_t kill_ms)
 {
 	const struct job *job = guard->job;
+	const size_t room = room_beside("lost lock : ; stopping ", job, &member->lock);
 	char cut[OWNER_SHOWN_BYTES];
 
 	/* also for the wrapper, should it go on for us */
 	guard->shared->ending.lost = true;
 	stop_command(guard, kill_ms);
-	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", lock->keys.shown,
-		shorten_to(cut, room_beside("lost lock : ; stopping ", job, lock), why),
-		job->shown);
+	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", member->lock.keys.shown,
+		shorten_to(cut, room, hold_lost_why(&member->hold)), job->shown);
 }
 
 /* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
@@ -239,8 +238,7 @@ static void renew_holds(struct guard *guard)
 	const struct member *lost;
 
 	while ((lost = hold_set_step(guard->job->set)))
-		stop_for_loss(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
-			      hold_lost_why(&lost->hold));
+		stop_for_loss(guard, lost, earliest(kill_ms, job_kill_ms_for(&lost->lock)));
 	shared_state_put_times(guard->shared, guard->job);
 }
 
@@ -293,8 +291,7 @@ static void stop_for_overdue(struct guard *guard, int64_t now)
 		    !still_runs(guard))
 			return;
 		hold_expire(&member->hold);
-		stop_for_loss(guard, &member->lock, job_kill_ms_for(&member->lock),
-			      hold_lost_why(&member->hold));
+		stop_for_loss(guard, member, job_kill_ms_for(&member->lock));
 	}
 }
 
@@ -384,7 +381,7 @@ static bool ends_by_signal(const struct job *job)
 	const int signo = job->options->signal;
 
 	return (signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP) &&
-	       !signal_fd_ignores(signo) && !signal_fd_has(job->signals->original, signo);
+	       !signal_fd_ignores(signo) && !(job->signals->original & SIGNAL_BIT(signo));
 }
 
 /* Whether the guard may wait for COMMAND's exec. That must not wait for a disk now, or the guard
@@ -437,7 +434,7 @@ ON_OTHER_STACK static int run_child(void *argument)
 	if (job->ground->leads_group)
 		setpgid(0, 0);
 	if (guard->is_quick) /* not those that would stop this process: the guard waits for it */
-		signal_fd_hand_down(guard->early & ~signal_fd_stopping(guard->early), getpid());
+		signal_fd_hand_down(guard->early & ~STOPPING_SIGNALS, getpid());
 	else
 		await_signals(guard);
 	prctl(PR_SET_PDEATHSIG, job->options->signal);
@@ -508,7 +505,7 @@ static int make_command(struct guard *guard)
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	signal_fd_hand_down(guard->is_quick ? signal_fd_stopping(guard->early)
+	signal_fd_hand_down(guard->is_quick ? guard->early & STOPPING_SIGNALS
 					    : signal_fd_pending() | untaken,
 			    pid);
 	guard->shared->has_signals = true;

@@ -152,7 +152,7 @@ static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_
 	const int signo = (int)info->ssi_signo;
 
 	if (is_end_of_guard(info) || signo == SIGCHLD || signal_fd_ignores(signo) ||
-	    signal_fd_has(wrapper->handed, signo))
+	    (wrapper->handed & SIGNAL_BIT(signo)))
 		return false;
 	if (info->ssi_code > 0)
 		return !is_of_terminal(signo) || (signo == SIGHUP && getsid(0) == getpid());
