@@ -52,14 +52,17 @@ static bool may_be_elsewhere(int cause)
 
 /* ---- exec ---- */
 
-static void execute_script(char *file, char *const *argv)
+static void execute(char *file, char *const *argv)
 {
 	size_t count = 1;
+	char **words;
 
+	execve(file, argv, environ);
+	if (errno != ENOEXEC)
+		return;
 	while (argv[0] && argv[count])
 		count++;
-	char **words = calloc(count + 2, sizeof(*words));
-
+	words = calloc(count + 2, sizeof(*words));
 	if (!words)
 		return;
 	words[0] = (char[]){"sh"};
@@ -67,13 +70,6 @@ static void execute_script(char *file, char *const *argv)
 	memcpy(words + 2, argv + 1, (count - 1) * sizeof(*words));
 	execve("/bin/sh", words, environ);
 	free(words);
-}
-
-static void execute(char *file, char *const *argv)
-{
-	execve(file, argv, environ);
-	if (errno == ENOEXEC)
-		execute_script(file, argv);
 }
 
 void exec_path(char *const *argv)
@@ -124,30 +120,25 @@ static int open_cached(const char *file)
 	return (int)syscall(SYS_openat2, AT_FDCWD, file, &how, sizeof(how));
 }
 
-/* The kernel reads the beginning before it lets go of the old program. */
-static bool is_cached_program(int fd)
-{
-	char magic[4] = {0};
-	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
-
-	return syscall(SYS_preadv2, fd, &into, 1, 0L, 0L, RWF_NOWAIT) == (long)sizeof(magic) &&
-	       memcmp(magic, ELFMAG, SELFMAG) == 0;
-}
-
 enum cached {
 	CACHED_PROGRAM,
 	CACHED_ABSENCE, /* there is no such file */
 	CACHED_NOT,
 };
 
+/* The kernel reads the beginning before it lets go of the old program. */
 static enum cached look_at(const char *file)
 {
+	char magic[4] = {0};
+	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
 	const int fd = open_cached(file);
 	bool is_program;
 
 	if (fd < 0)
 		return errno == ENOENT ? CACHED_ABSENCE : CACHED_NOT;
-	is_program = is_cached_program(fd) && access(file, X_OK) == 0;
+	is_program =
+		syscall(SYS_preadv2, fd, &into, 1, 0L, 0L, RWF_NOWAIT) == (long)sizeof(magic) &&
+		memcmp(magic, ELFMAG, SELFMAG) == 0 && access(file, X_OK) == 0;
 	close(fd);
 	return is_program ? CACHED_PROGRAM : CACHED_NOT;
 }

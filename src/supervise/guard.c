@@ -375,22 +375,18 @@ static void hear_wrapper(struct guard *guard)
 
 /* ---- How long may exec take? ---- */
 
-/* Whether --signal ends COMMAND's process between signal_fd_restore and exec. */
-static bool ends_by_signal(const struct job *job)
-{
-	const int signo = job->options->signal;
-
-	return (signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP) &&
-	       !signal_fd_ignores(signo) && !(job->signals->original & SIGNAL_BIT(signo));
-}
-
 /* Whether the guard may wait for COMMAND's exec. That must not wait for a disk now, or the guard
- * could not renew the lease meanwhile. On a terminal the guard does not wait either: see
- * make_command. */
+ * could not renew the lease meanwhile; and --signal must end COMMAND's process between
+ * signal_fd_restore and exec. On a terminal the guard does not wait either: see make_command. */
 static bool exec_is_quick(const struct guard *guard)
 {
-	return guard->fuse.is_there && ends_by_signal(guard->job) &&
-	       exec_path_is_cached(guard->job->argv) && !guard->job->ground->has_terminal;
+	const int signo = guard->job->options->signal;
+	const bool is_deadly =
+		(signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP) &&
+		!signal_fd_ignores(signo) && !(guard->job->signals->original & SIGNAL_BIT(signo));
+
+	return guard->fuse.is_there && is_deadly && exec_path_is_cached(guard->job->argv) &&
+	       !guard->job->ground->has_terminal;
 }
 
 /* ---- COMMAND's process, until exec ---- */
@@ -530,13 +526,6 @@ static int get_ready(struct guard *guard, struct error *err)
 	return 0;
 }
 
-/* Does what it can before the grant, so that little is left between the grant and exec. */
-static void rehearse(struct guard *guard)
-{
-	environment_set(guard->job);
-	guard->is_quick = exec_is_quick(guard);
-}
-
 /* Returns a descriptor that is readable once for each message of the server, which the wrapper
  * reads; -1 if there is none. */
 static int listen_in(const struct guard *guard)
@@ -599,8 +588,11 @@ static void stand_by(struct guard *guard)
 		_exit(STATUS_OS);
 	if (guard->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
-	if (get_ready(guard, &ignored) == 0)
-		rehearse(guard);
+	/* all that can be done before the grant, so that little is left between that and exec */
+	if (get_ready(guard, &ignored) == 0) {
+		environment_set(guard->job);
+		guard->is_quick = exec_is_quick(guard);
+	}
 	if (!await_start(guard))
 		_exit(0);
 	take_grant(guard);

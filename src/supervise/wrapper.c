@@ -267,27 +267,23 @@ static void hear_guard(struct wrapper *wrapper)
 		take_over(wrapper, "it died");
 }
 
-/* By then the guard must have sent SIGKILL, or sent it again: until all that it has killed is gone,
- * it does so every few milliseconds. */
-static int64_t late_kill_ms(const struct shared_state *shared)
-{
-	const int64_t first_ms = shared->kill_ms, repeat_ms = shared->repeat_ms;
-
-	return repeat_ms + GUARD_LATE_MS > first_ms + LATE_KILL_MS ? repeat_ms + GUARD_LATE_MS
-								   : first_ms + LATE_KILL_MS;
-}
-
 /* By then the guard must have done its work. */
 static int64_t check_ms(const struct wrapper *wrapper)
 {
+	const struct shared_state *shared = wrapper->shared;
+	const int phase = shared->phase;
+	int64_t kill_ms, repeat_ms;
+
 	if (wrapper->takes_over)
 		return wrapper->stop.kill_ms;
-	if (wrapper->shared->phase == GUARD_GIVING_BACK)
-		return wrapper->shared->deadline_ms + LATE_KILL_MS;
-	if (wrapper->shared->phase == GUARD_STOPPING)
-		return late_kill_ms(wrapper->shared);
-	return earliest(wrapper->shared->stop_ms + GUARD_LATE_MS,
-			wrapper->shared->kill_ms + LATE_KILL_MS);
+	if (phase == GUARD_GIVING_BACK)
+		return shared->deadline_ms + LATE_KILL_MS;
+	kill_ms = shared->kill_ms + LATE_KILL_MS;
+	if (phase != GUARD_STOPPING)
+		return earliest(shared->stop_ms + GUARD_LATE_MS, kill_ms);
+	/* until all that it has killed is gone, it sends SIGKILL every few milliseconds */
+	repeat_ms = shared->repeat_ms + GUARD_LATE_MS;
+	return repeat_ms > kill_ms ? repeat_ms : kill_ms;
 }
 
 static void check_guard(struct wrapper *wrapper)
@@ -324,7 +320,7 @@ static bool finish_takeover(struct wrapper *wrapper)
 static int watch_guard(struct wrapper *wrapper, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_GUARD] = {.fd = wrapper->fd, .events = POLLIN},
+		[SLOT_GUARD] = {.events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = wrapper->job->signals->fd, .events = POLLIN},
 	};
 
