@@ -1,7 +1,10 @@
-/* The clock of all deadlines. */
+/* Time: the clock of all deadlines, how to wait until one, and durations as people write them. */
 #pragma once
 
+#include <poll.h>
 #include <stdint.h>
+
+#include "base/error.h"
 
 /* A deadline that never comes. */
 #define NEVER_MS INT64_MAX
@@ -27,3 +30,39 @@ int64_t pace_ms(const struct pace *pace);
 
 /* Notes that it is done now. */
 void pace_take(struct pace *pace);
+
+/* A timer on that clock: the timeout of poll(2) stands still while the machine is suspended. */
+struct deadline_poll {
+	int timer;
+	int64_t armed_ms;
+};
+
+/* Returns 0, or -1 with STATUS_OS. */
+int deadline_poll_open(struct deadline_poll *loop, struct error *err);
+
+void deadline_poll_close(struct deadline_poll *loop);
+
+/* Waits until one of the slots is ready or until_ms has come. slots[count - 1] is for the timer and
+ * is filled in here. Returns 0, or -1 with STATUS_OS. */
+int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,
+		  struct error *err);
+
+/* ---- Durations: "90", "0.5", "1.5h", "1h30m", "250ms" ---- */
+
+/* Parses a duration into milliseconds; without a unit it is in seconds, and a fraction of a
+ * millisecond is rounded up. Returns 0, or -1 when the text is no duration or does not fit. */
+int duration_parse(const char *text, int64_t *ms);
+
+#define DURATION_MAX_BYTES 32
+
+/* Writes a duration in its two largest units ("1m5s"), as duration_parse reads it. */
+const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms);
+
+/* The same with fractions of a second, below a minute ("1.5s"): for what the user has set. */
+const char *duration_show_fraction(char text[DURATION_MAX_BYTES], int64_t ms);
+
+#define DURATION_GUESS_BYTES 24
+
+/* Writes the duration that a wrong text was meant to be: "1h30m" for "1h30", "5m" for "5 minutes".
+ * Returns guess, or NULL if there is none. */
+const char *duration_guess(char guess[DURATION_GUESS_BYTES], const char *text);

@@ -1,4 +1,4 @@
-/* Formats messages, makes them safe to print, and writes each as one line. */
+/* Formats messages, and writes each as one line. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/shorten.h"
-#include "base/utf8.h"
 
 #define OBJECT_CHARACTERS 40 /* so much is left of an object in any case */
 
@@ -37,34 +34,12 @@ int fail_about(struct error *err, enum status status, const char *verb, const ch
 				    ? MESSAGE_CHARACTERS - others
 				    : OBJECT_CHARACTERS;
 	char shown[4 * MESSAGE_CHARACTERS + 1], whole[4 * MESSAGE_CHARACTERS + 1];
-	const char *shortened = others + count_characters(object) > MESSAGE_CHARACTERS
-					? shorten_middle(shown, room, object)
-					: object;
 
 	/* a message of long characters may have more bytes than the error */
-	snprintf(whole, sizeof(whole), "cannot %s %s: %s", verb, shortened, cause);
+	snprintf(whole, sizeof(whole), "cannot %s %s: %s", verb,
+		 shorten_middle(shown, room, object), cause);
 	tame(whole);
-	shorten_end(whole, MESSAGE_CHARACTERS);
-	return fail(err, status, "%s", whole);
-}
-
-void tame(char *text)
-{
-	char *end = text;
-
-	while (*text) {
-		uint32_t code = 0;
-		const size_t length = utf8_decode(text, &code);
-
-		if (length == 0 || utf8_is_harmful(code)) {
-			*end++ = '?';
-		} else {
-			memmove(end, text, length);
-			end += length;
-		}
-		text += length > 0 ? length : 1;
-	}
-	*end = '\0';
+	return fail(err, status, "%s", shorten_to(whole, MESSAGE_CHARACTERS, whole));
 }
 
 /* A pipe that is ready has room for a line; a terminal that Ctrl-S holds up is not ready. */

@@ -1,6 +1,8 @@
 /* Exit statuses, the failures of functions, and how both are reported on standard error. */
 #pragma once
 
+#include "base/text.h" /* tame */
+
 /* Exit statuses, as the manual lists them. Below the commands each is the class of a failure. */
 enum status {
 	STATUS_OK = 0,
@@ -32,11 +34,6 @@ __attribute__((format(printf, 3, 4))) int fail(struct error *err, enum status st
  * middle, and then the cause its end. */
 int fail_about(struct error *err, enum status status, const char *verb, const char *object,
 	       const char *cause);
-
-/* Makes foreign text (a name, a server's reply) safe to print: each harmful character, and each
- * byte that is not UTF-8, becomes '?', so that it cannot break or turn the line or drive the
- * terminal. */
-void tame(char *text);
 
 /* Prints "fairlock: TEXT" on standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);

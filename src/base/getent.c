@@ -16,13 +16,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/close_range.h"
+#include "base/descriptors.h"
 
 #define HOME_TIMEOUT_MS 5000
-
-/* The fields of a line of the password database. */
-#define UID_FIELD 2
-#define HOME_FIELD 5
 
 /* The child leads a process group, so that one signal ends getent and its children. The thread
  * that forked it blocks signals. */
@@ -99,34 +95,29 @@ void getent(const char *database, const char *key, int64_t until_ms, int dropped
 	close(ends[0]);
 }
 
-/* Returns the home folder in a line of the password database, or NULL if it is not this user's. */
-static char *home_in(char *line, const char *user)
+/* Returns the entry in a whole line of the password database; NULL: there is none. */
+static const struct passwd *read_entry(char *line)
 {
-	char *field = NULL;
+	FILE *file = strchr(line, '\n') ? fmemopen(line, strlen(line), "r") : NULL;
+	const struct passwd *entry = file ? fgetpwent(file) : NULL;
 
-	if (!strchr(line, '\n'))
-		return NULL;
-	line[strcspn(line, "\n")] = '\0';
-	for (int i = 0; i <= HOME_FIELD; i++) {
-		field = strsep(&line, ":");
-		if (!field || (i == UID_FIELD && strcmp(field, user) != 0))
-			return NULL;
-	}
-	return field;
+	if (file)
+		fclose(file);
+	return entry;
 }
 
 static void find_home(uid_t uid, char home[PATH_MAX])
 {
 	const struct passwd *entry = getpwuid(uid);
-	const char *found = entry ? entry->pw_dir : NULL;
 	char user[16], line[PATH_MAX];
 
 	if (!entry) {
 		snprintf(user, sizeof(user), "%u", (unsigned int)uid);
 		getent("passwd", user, clock_ms() + HOME_TIMEOUT_MS, -1, line, sizeof(line));
-		found = home_in(line, user);
+		entry = read_entry(line);
 	}
-	if (!found || (size_t)snprintf(home, PATH_MAX, "%s", found) >= PATH_MAX)
+	if (!entry || entry->pw_uid != uid ||
+	    (size_t)snprintf(home, PATH_MAX, "%s", entry->pw_dir) >= PATH_MAX)
 		*home = '\0';
 }
 

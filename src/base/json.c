@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 static void begin_value(struct json *json, const char *key)
 {

@@ -24,46 +24,36 @@ void messenger_init(struct messenger *messenger)
 }
 
 /* Steps count from the start; the first step tells when that was. */
-static void tell_start(const struct messenger *messenger)
+void messenger_open(struct messenger *messenger, bool verbose, bool syslog)
 {
 	const time_t now = time(NULL);
 	struct tm parts = {0};
 	char text[64] = "";
 
-	localtime_r(&now, &parts);
-	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts);
-	message_step(messenger, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION, (int)getpid(), text);
-}
-
-void messenger_open(struct messenger *messenger, bool verbose, bool syslog)
-{
 	messenger->verbose = verbose;
 	messenger->syslog = syslog;
 	if (syslog)
 		messenger->pid = getpid();
-	if (verbose)
-		tell_start(messenger);
-}
-
-static void print_step(const struct messenger *messenger, const char *text)
-{
-	const int64_t ms = clock_ms() - messenger->start_ms;
-
-	if (messenger->verbose)
-		complain_in_passing("[%5" PRId64 ".%03" PRId64 "] %s", ms / 1000, ms % 1000, text);
+	if (!verbose)
+		return;
+	localtime_r(&now, &parts);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts);
+	message_step(messenger, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION, (int)getpid(), text);
 }
 
 void message_step(const struct messenger *messenger, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];
 	va_list args;
+	int64_t ms;
 
 	if (!messenger->verbose)
 		return;
+	ms = clock_ms() - messenger->start_ms;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	print_step(messenger, text);
+	complain_in_passing("[%5" PRId64 ".%03" PRId64 "] %s", ms / 1000, ms % 1000, text);
 }
 
 /* ---- Syslog ---- */
@@ -116,22 +106,17 @@ void message_syslog(struct messenger *messenger, int priority, const char *text)
 
 /* ---- Both ---- */
 
-bool message_step_is_on(const struct messenger *messenger)
-{
-	return messenger->verbose || messenger->syslog;
-}
-
 void message_event(struct messenger *messenger, int priority, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];
 	va_list args;
 
-	if (!message_step_is_on(messenger))
+	if (!messenger->verbose && !messenger->syslog)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	print_step(messenger, text);
+	message_step(messenger, "%s", text);
 	message_syslog(messenger, priority, text);
 }
 

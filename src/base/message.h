@@ -29,9 +29,6 @@ void messenger_open(struct messenger *messenger, bool verbose, bool syslog);
 __attribute__((format(printf, 3, 4))) void message(struct messenger *messenger, int priority,
 						   const char *format, ...);
 
-/* Whether steps or events are told at all; if not, the caller need not put them into words. */
-bool message_step_is_on(const struct messenger *messenger);
-
 /* Tells an event that is no failure: as a step, and to syslog. */
 __attribute__((format(printf, 3, 4))) void message_event(struct messenger *messenger, int priority,
 							 const char *format, ...);

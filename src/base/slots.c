@@ -6,29 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "base/utf8.h"
-
-#define DIGITS "0123456789"
-
-static bool looks_like_number(const char *value)
-{
-	return value[strspn(value, DIGITS "+-.")] == '\0';
-}
+#include "base/text.h"
 
 bool slots_are_counted(const char *value)
 {
 	return value[strspn(value, DIGITS)] == '\0';
-}
-
-static const char *count_fault(const char *value)
-{
-	int64_t count;
-
-	if (*value == '0' || !slots_are_counted(value) ||
-	    number_parse(value, strlen(value), &count) < 0 || count < 1 || count > SLOTS_MOST)
-		return "is no number of slots from 1 to 1000";
-	return NULL;
 }
 
 static const char *name_fault(const char *name, size_t length)
@@ -69,19 +51,24 @@ bool slot_is_valid(const char *value)
 
 const char *slots_fault(const char *value)
 {
-	const char *fault = NULL, *name = value;
+	const char *name = value, *fault;
+	size_t length;
+	int64_t number;
 
-	if (*value && looks_like_number(value))
-		return count_fault(value);
-	for (int count = 1; !fault; count++) {
-		const size_t length = strcspn(name, ",");
-
-		fault = count > SLOTS_MOST                 ? "has more than 1000 slots"
-			: is_repeated(value, name, length) ? "has a slot name twice"
-							   : name_fault(name, length);
-		if (name[length] == '\0')
-			break;
+	if (*value && value[strspn(value, DIGITS "+-.")] == '\0')
+		return *value == '0' || number_parse(value, strlen(value), &number) < 0 ||
+				       number > SLOTS_MOST
+			       ? "is no number of slots from 1 to 1000"
+			       : NULL;
+	for (int count = 1;; count++) {
+		length = strcspn(name, ",");
+		if (count > SLOTS_MOST)
+			return "has more than 1000 slots";
+		if (is_repeated(value, name, length))
+			return "has a slot name twice";
+		fault = name_fault(name, length);
+		if (fault || name[length] == '\0')
+			return fault;
 		name += length + 1;
 	}
-	return fault;
 }

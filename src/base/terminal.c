@@ -11,18 +11,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 #define COLUMNS_LEAST 30
 #define COLUMNS_MOST 1000
-
-/* $COLUMNS, or 0 if it is not set or absurd. */
-static int columns_wanted(void)
-{
-	const char *text = getenv("COLUMNS");
-
-	return text && strlen(text) <= 6 ? atoi(text) : 0;
-}
 
 bool terminal_is_dumb(void)
 {
@@ -31,54 +23,39 @@ bool terminal_is_dumb(void)
 	return !term || !*term || strcmp(term, "dumb") == 0;
 }
 
-bool terminal_wants_colour(void)
+bool terminal_colours(enum colour_choice choice, int fd)
 {
 	const char *refused = getenv("NO_COLOR");
 
-	return !terminal_is_dumb() && !(refused && *refused);
-}
-
-bool terminal_colours(enum colour_choice choice, int fd)
-{
 	if (choice != COLOUR_AUTO)
 		return choice == COLOUR_ALWAYS;
-	return isatty(fd) == 1 && terminal_wants_colour();
+	return isatty(fd) == 1 && !terminal_is_dumb() && !(refused && *refused);
 }
 
 /* musl says UTF-8 also if no variable is set. */
 static bool is_utf8(void)
 {
-	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-	bool is_set = false;
+	const char *all = getenv("LC_ALL"), *type = getenv("LC_CTYPE"), *lang = getenv("LANG");
+	const bool is_set = (all && *all) || (type && *type) || (lang && *lang);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		is_set |= value && *value;
-	}
 	return is_set && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
 void terminal_init(struct terminal *terminal, int fd)
 {
-	const bool is_terminal = isatty(fd) == 1;
-	struct winsize size = {0};
+	const char *text = getenv("COLUMNS");
+	const int wanted = text && strlen(text) <= 6 ? atoi(text) : 0;
 
 	setlocale(LC_CTYPE, "");
-	if (is_terminal)
-		ioctl(fd, TIOCGWINSZ, &size);
 	*terminal = (struct terminal){
-		.columns = columns_wanted(),
-		.rows = is_terminal ? size.ws_row : 0,
 		.utf8 = is_utf8(),
 		.colour = terminal_colours(COLOUR_AUTO, fd),
 	};
-	if (terminal->columns <= 0)
-		terminal->columns = size.ws_col > 0 ? size.ws_col : 80;
+	terminal_measure(terminal, fd);
+	if (wanted > 0)
+		terminal->columns = wanted < COLUMNS_MOST ? wanted : COLUMNS_MOST;
 	if (terminal->columns < COLUMNS_LEAST)
 		terminal->columns = COLUMNS_LEAST;
-	if (terminal->columns > COLUMNS_MOST)
-		terminal->columns = COLUMNS_MOST;
 }
 
 void terminal_measure(struct terminal *terminal, int fd)

@@ -18,12 +18,9 @@ void terminal_init(struct terminal *terminal, int fd);
 /* Whether the terminal understands nothing but text, by its name ($TERM). */
 bool terminal_is_dumb(void);
 
-/* Whether to use colours, by its name, and unless $NO_COLOR is set. */
-bool terminal_wants_colour(void);
-
 /* The value of --color. */
 enum colour_choice {
-	COLOUR_AUTO, /* on a terminal, if terminal_wants_colour() */
+	COLOUR_AUTO, /* on a terminal that is not dumb, unless $NO_COLOR is set */
 	COLOUR_ALWAYS,
 	COLOUR_NEVER,
 	COLOUR_COUNT,

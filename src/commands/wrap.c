@@ -12,7 +12,6 @@
 #include "lock/wait_result.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
-#include "supervise/take_locks.h"
 #include "supervise/wrapper.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000

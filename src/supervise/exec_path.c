@@ -18,11 +18,12 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin"
 
-/* ---- The search for a name without a slash ---- */
+/* ---- The search ---- */
 
-static const char *search_from(void)
+/* A name with a slash is not searched for. */
+static const char *search_from(const char *name)
 {
-	const char *path = getenv("PATH");
+	const char *path = strchr(name, '/') ? "" : getenv("PATH");
 
 	return path ? path : DEFAULT_PATH;
 }
@@ -31,13 +32,13 @@ static const char *search_from(void)
  * for one whose path is too long. Returns false behind the last one. */
 static bool search_next(const char **path, const char *name, char file[PATH_MAX])
 {
-	int length, written;
+	int length;
 
 	if (!*path)
 		return false;
 	length = (int)strcspn(*path, ":");
-	written = snprintf(file, PATH_MAX, "%.*s%s%s", length, *path, length ? "/" : "", name);
-	if (written >= PATH_MAX)
+	if (snprintf(file, PATH_MAX, "%.*s%s%s", length, *path, length ? "/" : "", name) >=
+	    PATH_MAX)
 		*file = '\0';
 	*path = (*path)[length] ? *path + length + 1 : NULL;
 	return true;
@@ -51,14 +52,17 @@ static bool may_be_elsewhere(int cause)
 
 /* ---- exec ---- */
 
-static void execute_script(char *file, char *const *argv)
+static void execute(char *file, char *const *argv)
 {
 	size_t count = 1;
+	char **words;
 
+	execve(file, argv, environ);
+	if (errno != ENOEXEC)
+		return;
 	while (argv[0] && argv[count])
 		count++;
-	char **words = calloc(count + 2, sizeof(*words));
-
+	words = calloc(count + 2, sizeof(*words));
 	if (!words)
 		return;
 	words[0] = (char[]){"sh"};
@@ -68,16 +72,9 @@ static void execute_script(char *file, char *const *argv)
 	free(words);
 }
 
-static void execute(char *file, char *const *argv)
-{
-	execve(file, argv, environ);
-	if (errno == ENOEXEC)
-		execute_script(file, argv);
-}
-
 void exec_path(char *const *argv)
 {
-	const char *path = search_from();
+	const char *path = search_from(argv[0]);
 	bool denied = false;
 	char file[PATH_MAX];
 
@@ -123,42 +120,35 @@ static int open_cached(const char *file)
 	return (int)syscall(SYS_openat2, AT_FDCWD, file, &how, sizeof(how));
 }
 
-/* The kernel reads the beginning before it lets go of the old program. */
-static bool is_cached_program(int fd)
-{
-	char magic[4] = {0};
-	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
-
-	return syscall(SYS_preadv2, fd, &into, 1, 0L, 0L, RWF_NOWAIT) == (long)sizeof(magic) &&
-	       memcmp(magic, ELFMAG, SELFMAG) == 0;
-}
-
 enum cached {
 	CACHED_PROGRAM,
 	CACHED_ABSENCE, /* there is no such file */
 	CACHED_NOT,
 };
 
+/* The kernel reads the beginning before it lets go of the old program. */
 static enum cached look_at(const char *file)
 {
+	char magic[4] = {0};
+	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
 	const int fd = open_cached(file);
 	bool is_program;
 
 	if (fd < 0)
 		return errno == ENOENT ? CACHED_ABSENCE : CACHED_NOT;
-	is_program = is_cached_program(fd) && access(file, X_OK) == 0;
+	is_program =
+		syscall(SYS_preadv2, fd, &into, 1, 0L, 0L, RWF_NOWAIT) == (long)sizeof(magic) &&
+		memcmp(magic, ELFMAG, SELFMAG) == 0 && access(file, X_OK) == 0;
 	close(fd);
 	return is_program ? CACHED_PROGRAM : CACHED_NOT;
 }
 
 bool exec_path_is_cached(char *const *argv)
 {
-	const char *path = search_from();
+	const char *path = search_from(argv[0]);
 	enum cached cached = CACHED_ABSENCE;
 	char file[PATH_MAX];
 
-	if (strchr(argv[0], '/'))
-		return look_at(argv[0]) == CACHED_PROGRAM;
 	while (cached == CACHED_ABSENCE && search_next(&path, argv[0], file))
 		cached = look_at(file);
 	return cached == CACHED_PROGRAM;
@@ -171,7 +161,7 @@ bool exec_path_is_cached(char *const *argv)
 
 static bool find_program(const char *name, char file[PATH_MAX])
 {
-	const char *path = strchr(name, '/') ? "" : search_from();
+	const char *path = search_from(name);
 	struct stat st;
 
 	while (search_next(&path, name, file))

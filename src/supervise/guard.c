@@ -1,7 +1,5 @@
 /* The guard, COMMAND's parent: gets ready while the wrapper waits, starts COMMAND, renews the
  * lease, and stops COMMAND and all that it started before the lease ends. */
-#include "supervise/guard.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,6 +23,7 @@
 #include "output/timestamp.h"
 #include "redis/server.h"
 #include "supervise/exec_path.h"
+#include "supervise/job.h"
 #include "supervise/processes.h"
 
 #define PAUSE_NS 5000000L
@@ -64,8 +63,11 @@ enum {
 struct guard {
 	const struct job *job;
 	struct shared_state *shared;
-	const struct guard_ends *ends;
-	int socket; /* of ends; -1 when the wrapper is gone */
+	int socket; /* -1 when the wrapper is gone */
+	pid_t wrapper;
+	bool needs_connection; /* it cannot go on with those of the wrapper */
+	pid_t self;
+	uint64_t early; /* signals that came before COMMAND's process was there */
 	struct deadline_poll loop;
 	struct signal_fd signals;
 	struct signal_timer waker; /* SIGCONT */
@@ -82,27 +84,11 @@ struct guard {
 
 /* Words take time while the next waiter waits, so they are made only to be told. */
 
-/* why: perhaps a server's words, which are cut. */
-static void tell_loss(const struct job *job, const struct lock *lock, const char *why)
+/* How many characters a message about a lock and COMMAND has left beside its own words. */
+static size_t room_beside(const char *words, const struct job *job, const struct lock *lock)
 {
-	const size_t taken = strlen("lost lock : ; stopping ") +
-			     count_characters(lock->keys.shown) + count_characters(job->shown);
-	char cut[OWNER_SHOWN_BYTES];
-
-	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", lock->keys.shown,
-		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
-}
-
-static void tell_asked(const struct job *job, const struct hold *hold)
-{
-	const char *name = hold->lock->keys.shown;
-	const size_t taken = strlen("lock : ; stopping ") + count_characters(name) +
-			     count_characters(job->shown);
-	char why[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
-
-	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
-	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name,
-		shorten_to(cut, MESSAGE_CHARACTERS - taken, why), job->shown);
+	return MESSAGE_CHARACTERS - strlen(words) - count_characters(lock->keys.shown) -
+	       count_characters(job->shown);
 }
 
 static void tell_outage(const struct job *job, const struct member *member)
@@ -124,15 +110,13 @@ static void tell_outage(const struct job *job, const struct member *member)
 		words, command, until);
 }
 
-static void tell_return(const struct job *job, const struct member *member)
+static void tell_return(const struct job *job, const struct lock *lock)
 {
-	const char *name = member->lock.keys.shown;
-	const size_t taken = strlen("lock :  answers again;  goes on") + count_characters(name) +
-			     count_characters(job->shown);
+	const size_t room = room_beside("lock :  answers again;  goes on", job, lock);
 	char server[OWNER_SHOWN_BYTES];
 
-	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on", name,
-		shorten_middle(server, MESSAGE_CHARACTERS - taken, server_shown(job->server)),
+	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on",
+		lock->keys.shown, shorten_middle(server, room, server_shown(job->server)),
 		job->shown);
 }
 
@@ -144,8 +128,8 @@ static void tell_end(struct guard *guard)
 	const bool is_killed = WIFSIGNALED(status);
 	char took[DURATION_MAX_BYTES], number[SIGNAL_MAX_BYTES];
 
-	if (guard->end_is_told || !message_step_is_on(job->messenger) ||
-	    !guard->shared->ending.is_reaped || guard->shared->ending.exec_errno)
+	if (guard->end_is_told || !guard->shared->ending.is_reaped ||
+	    guard->shared->ending.exec_errno)
 		return;
 	guard->end_is_told = true;
 	duration_show(took, clock_ms() - guard->shared->start_ms);
@@ -164,9 +148,9 @@ static void tell_end(struct guard *guard)
 /* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (guard->shared->repeat_ms == 0 && getppid() == guard->ends->wrapper)
+	if (guard->shared->repeat_ms == 0 && getppid() == guard->wrapper)
 		/* the wrapper blocks SIGTTOU */
-		kill(guard->ends->wrapper, signo == SIGTTOU ? SIGSTOP : signo);
+		kill(guard->wrapper, signo == SIGTTOU ? SIGSTOP : signo);
 }
 
 static void reap_children(struct guard *guard)
@@ -232,12 +216,18 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 		     signal_show(name, guard->job->options->signal), guard->job->shown);
 }
 
-static void lose(struct guard *guard, const struct lock *lock, int64_t kill_ms, const char *why)
+/* The cause may be a server's words, which are cut. */
+static void stop_for_loss(struct guard *guard, const struct member *member, int64_t kill_ms)
 {
+	const struct job *job = guard->job;
+	const size_t room = room_beside("lost lock : ; stopping ", job, &member->lock);
+	char cut[OWNER_SHOWN_BYTES];
+
 	/* also for the wrapper, should it go on for us */
 	guard->shared->ending.lost = true;
 	stop_command(guard, kill_ms);
-	tell_loss(guard->job, lock, why);
+	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", member->lock.keys.shown,
+		shorten_to(cut, room, hold_lost_why(&member->hold)), job->shown);
 }
 
 /* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
@@ -248,8 +238,7 @@ static void renew_holds(struct guard *guard)
 	const struct member *lost;
 
 	while ((lost = hold_set_step(guard->job->set)))
-		lose(guard, &lost->lock, earliest(kill_ms, job_kill_ms_for(&lost->lock)),
-		     hold_lost_why(&lost->hold));
+		stop_for_loss(guard, lost, earliest(kill_ms, job_kill_ms_for(&lost->lock)));
 	shared_state_put_times(guard->shared, guard->job);
 }
 
@@ -275,7 +264,7 @@ static void watch_outage(struct guard *guard)
 	if (guard->shared->phase != GUARD_HOLDING || !guard->stop.command)
 		return;
 	if (!member && guard->told)
-		tell_return(guard->job, guard->told);
+		tell_return(guard->job, &guard->told->lock);
 	if (!member) {
 		guard->told = NULL;
 		guard->away_ms = NEVER_MS;
@@ -287,7 +276,8 @@ static void watch_outage(struct guard *guard)
 	}
 }
 
-static void lose_overdue(struct guard *guard, int64_t now)
+/* Stops COMMAND if a lock was not renewed in time. */
+static void stop_for_overdue(struct guard *guard, int64_t now)
 {
 	const struct hold_set *set = guard->job->set;
 
@@ -301,25 +291,22 @@ static void lose_overdue(struct guard *guard, int64_t now)
 		    !still_runs(guard))
 			return;
 		hold_expire(&member->hold);
-		lose(guard, &member->lock, job_kill_ms_for(&member->lock),
-		     hold_lost_why(&member->hold));
+		stop_for_loss(guard, member, job_kill_ms_for(&member->lock));
 	}
 }
 
-/* Stops COMMAND if a lock was not renewed in time, and kills it at the end of its grace. */
+/* COMMAND is killed at the end of its grace. */
 static void check_deadlines(struct guard *guard)
 {
 	const int64_t now = clock_ms();
+	const bool is_first = guard->shared->repeat_ms == 0;
 
-	lose_overdue(guard, now);
-	if (guard->shared->phase == GUARD_STOPPING && now >= guard->stop.kill_ms) {
-		const bool is_first = guard->shared->repeat_ms == 0;
-
-		stop_kill(&guard->stop);
-		if (is_first)
-			message_step(guard->job->messenger,
-				     "sent signal KILL to all that is left of it");
-	}
+	stop_for_overdue(guard, now);
+	if (guard->shared->phase != GUARD_STOPPING || now < guard->stop.kill_ms)
+		return;
+	stop_kill(&guard->stop);
+	if (is_first)
+		message_step(guard->job->messenger, "sent signal KILL to all that is left of it");
 }
 
 /* ---- Ends that are not the lease's ---- */
@@ -343,13 +330,17 @@ static void enforce_max_hold(struct guard *guard)
 /* release --stop has asked this wrap to stop. */
 static void obey_stop(struct guard *guard)
 {
-	const struct hold *hold = hold_set_asked(guard->job->set);
+	const struct job *job = guard->job;
+	const struct hold *hold = hold_set_asked(job->set);
+	char why[OWNER_SHOWN_BYTES];
 
 	if (guard->shared->phase != GUARD_HOLDING || !hold || !still_runs(guard))
 		return;
 	guard->shared->ending.was_asked = true;
-	stop_command(guard, clock_ms() + guard->job->kill_after_ms);
-	tell_asked(guard->job, hold);
+	stop_command(guard, clock_ms() + job->kill_after_ms);
+	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", hold->lock->keys.shown,
+		hold_asked_why(why, room_beside("lock : ; stopping ", job, hold->lock), hold),
+		job->shown);
 }
 
 static void pass_on(const struct guard *guard, int signo)
@@ -384,49 +375,38 @@ static void hear_wrapper(struct guard *guard)
 
 /* ---- How long may exec take? ---- */
 
-/* Whether --signal ends COMMAND's process between signal_fd_restore and exec. */
-static bool ends_by_signal(const struct job *job)
-{
-	const int signo = job->options->signal;
-
-	return (signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP) &&
-	       !signal_fd_ignores(signo) && !signal_fd_has(job->signals->original, signo);
-}
-
 /* Whether the guard may wait for COMMAND's exec. That must not wait for a disk now, or the guard
- * could not renew the lease meanwhile. On a terminal the guard does not wait either: see
- * make_command. */
+ * could not renew the lease meanwhile; and --signal must end COMMAND's process between
+ * signal_fd_restore and exec. On a terminal the guard does not wait either: see make_command. */
 static bool exec_is_quick(const struct guard *guard)
 {
-	return guard->fuse.is_there && ends_by_signal(guard->job) &&
-	       exec_path_is_cached(guard->job->argv) && !guard->job->ground->has_terminal;
+	const int signo = guard->job->options->signal;
+	const bool is_deadly =
+		(signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP) &&
+		!signal_fd_ignores(signo) && !(guard->job->signals->original & SIGNAL_BIT(signo));
+
+	return guard->fuse.is_there && is_deadly && exec_path_is_cached(guard->job->argv) &&
+	       !guard->job->ground->has_terminal;
 }
 
 /* ---- COMMAND's process, until exec ---- */
-
-struct start {
-	const struct guard *guard;
-	pid_t self;
-	bool is_quick;
-	uint64_t early; /* signals that came before */
-};
 
 /* The wrapper takes a process that has the socket for us, and the server one that has a connection.
  */
 ON_OTHER_STACK static void leave_guard(const struct guard *guard)
 {
-	close(guard->ends->socket);
+	close(guard->socket);
 	for (int i = 0; i < guard->job->set->count; i++)
 		connection_leave(&guard->job->set->members[i].client.connection);
 }
 
 /* COMMAND's process takes no signals until the guard has handed down the early ones. */
-static void await_signals(const struct start *start)
+static void await_signals(const struct guard *guard)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != start->self)
+	if (getppid() != guard->self)
 		_exit(STATUS_NOT_FOUND);
-	while (!start->guard->shared->has_signals)
+	while (!guard->shared->has_signals)
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
@@ -443,24 +423,23 @@ ON_OTHER_STACK static void await_valid_lease(const struct shared_state *shared)
 
 ON_OTHER_STACK static int run_child(void *argument)
 {
-	const struct start *start = argument;
-	const struct job *job = start->guard->job;
-	struct shared_state *shared = start->guard->shared;
+	const struct guard *guard = argument;
+	const struct job *job = guard->job;
 
-	leave_guard(start->guard);
+	leave_guard(guard);
 	if (job->ground->leads_group)
 		setpgid(0, 0);
-	if (start->is_quick) /* not those that would stop this process: the guard waits for it */
-		signal_fd_hand_down(start->early & ~signal_fd_stopping(start->early), getpid());
+	if (guard->is_quick) /* not those that would stop this process: the guard waits for it */
+		signal_fd_hand_down(guard->early & ~STOPPING_SIGNALS, getpid());
 	else
-		await_signals(start);
+		await_signals(guard);
 	prctl(PR_SET_PDEATHSIG, job->options->signal);
-	if (getppid() != start->self)
+	if (getppid() != guard->self)
 		_exit(STATUS_NOT_FOUND); /* too late for a signal */
 	signal_fd_restore(job->signals);
-	await_valid_lease(shared);
+	await_valid_lease(guard->shared);
 	exec_path(job->argv);
-	shared->ending.exec_errno = errno;
+	guard->shared->ending.exec_errno = errno;
 	_exit(STATUS_NOT_FOUND);
 }
 
@@ -473,8 +452,7 @@ ON_OTHER_STACK static int run_child(void *argument)
  * then the kernel sends SIGHUP and SIGCONT to all in it if one is stopped. */
 static void leave_group(const struct guard *guard)
 {
-	bool is_job = getpgrp() == guard->ends->wrapper &&
-		      getsid(guard->ends->wrapper) != guard->ends->wrapper;
+	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
 
 	if (is_job)
 		setpgid(0, 0);
@@ -484,18 +462,18 @@ static void leave_group(const struct guard *guard)
 
 /* The id must be in shared->command before either process goes on: the wrapper must know whom to
  * reap if we are killed. */
-static pid_t make_process(struct start *start)
+static pid_t make_process(struct guard *guard)
 {
 	static _Alignas(16) char stack[STACK_BYTES];
 	const int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD;
-	_Atomic pid_t *command = &start->guard->shared->command;
+	_Atomic pid_t *command = &guard->shared->command;
 	pid_t pid;
 
-	if (start->is_quick)
-		return clone(run_child, stack + STACK_BYTES, flags, start, command);
+	if (guard->is_quick)
+		return clone(run_child, stack + STACK_BYTES, flags, guard, command);
 	pid = proc_fork(SIGCHLD, command);
 	if (pid == 0)
-		run_child(start);
+		run_child(guard);
 	return pid;
 }
 
@@ -512,20 +490,19 @@ static pid_t make_process(struct start *start)
  * before that is lost. Until this returns the guard is in the wrapper's process group: SIGKILL to
  * the group kills all three, and SIGSTOP stops them, also if COMMAND sends it as the first thing
  * that it does. */
-static int make_command(const struct guard *guard)
+static int make_command(struct guard *guard)
 {
 	const uint64_t untaken = guard->shared->untaken;
-	struct start start = {.guard = guard, .self = getpid(), .is_quick = guard->is_quick};
 	pid_t pid;
 
 	environment_set(guard->job);
-	start.early = signal_fd_pending() | untaken;
-	pid = make_process(&start);
+	guard->early = signal_fd_pending() | untaken;
+	pid = make_process(guard);
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	signal_fd_hand_down(start.is_quick ? signal_fd_stopping(start.early)
-					   : signal_fd_pending() | untaken,
+	signal_fd_hand_down(guard->is_quick ? guard->early & STOPPING_SIGNALS
+					    : signal_fd_pending() | untaken,
 			    pid);
 	guard->shared->has_signals = true;
 	return 0;
@@ -547,13 +524,6 @@ static int get_ready(struct guard *guard, struct error *err)
 	if (guard->signals.fd < 0 && signal_fd_open_deaf(&guard->signals, err) < 0)
 		return -1;
 	return 0;
-}
-
-/* Does what it can before the grant, so that little is left between the grant and exec. */
-static void rehearse(struct guard *guard)
-{
-	environment_set(guard->job);
-	guard->is_quick = exec_is_quick(guard);
 }
 
 /* Returns a descriptor that is readable once for each message of the server, which the wrapper
@@ -599,7 +569,7 @@ static void take_grant(const struct guard *guard)
 
 	shared_state_take(guard->shared, job);
 	for (int i = 0; i < job->set->count; i++) {
-		if (guard->ends->needs_connection)
+		if (guard->needs_connection)
 			connection_forget(&job->set->members[i].client.connection);
 		hold_set_take(job->set, &job->set->members[i]);
 	}
@@ -609,18 +579,20 @@ static void take_grant(const struct guard *guard)
  * wrapper ends before. */
 static void stand_by(struct guard *guard)
 {
-	const struct guard_ends *ends = guard->ends;
 	const int64_t begin_ms = clock_ms();
 	struct error ignored;
 
 	/* if we are stopped when the wrapper dies, we go on */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
-	if (getppid() != ends->wrapper)
+	if (getppid() != guard->wrapper)
 		_exit(STATUS_OS);
-	if (ends->needs_connection)
+	if (guard->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
-	if (get_ready(guard, &ignored) == 0)
-		rehearse(guard);
+	/* all that can be done before the grant, so that little is left between that and exec */
+	if (get_ready(guard, &ignored) == 0) {
+		environment_set(guard->job);
+		guard->is_quick = exec_is_quick(guard);
+	}
 	if (!await_start(guard))
 		_exit(0);
 	take_grant(guard);
@@ -645,31 +617,27 @@ static void tell_ground(const struct guard *guard)
 			job->shown);
 }
 
-/* The lock is held. */
-static bool start_command(struct guard *guard)
+/* The lock is held. Without COMMAND the guard's end is now. */
+static void start_command(struct guard *guard)
 {
-	if (get_ready(guard, &guard->shared->failure) < 0) {
-		guard->shared->ending.started = false;
-		return false;
+	const struct job *job = guard->job;
+	struct shared_state *shared = guard->shared;
+
+	if (get_ready(guard, &shared->failure) < 0) {
+		shared->ending.started = false;
+		return;
 	}
 	tell_ground(guard);
 	set_timers(guard);
 	if (make_command(guard) < 0) {
-		guard->shared->ending.exec_errno = errno;
-		return false;
+		shared->ending.exec_errno = errno;
+		return;
 	}
-	return true;
-}
-
-static void adopt_command(struct guard *guard)
-{
-	const struct job *job = guard->job;
-
-	guard->stop.command = guard->shared->command;
+	guard->stop.command = shared->command;
 	guard->stop.group = job->ground->leads_group ? guard->stop.command : 0;
 	message_step(job->messenger, "starting %s, pid %d", job->shown, (int)guard->stop.command);
 	if (job->options->max_hold_ms)
-		guard->max_ms = guard->shared->start_ms + job->options->max_hold_ms;
+		guard->max_ms = shared->start_ms + job->options->max_hold_ms;
 }
 
 /* ---- Life ---- */
@@ -685,7 +653,8 @@ static bool is_over(struct guard *guard)
 	return stop_is_over(&guard->stop);
 }
 
-static int watch(struct guard *guard, struct error *err)
+/* Waits for what comes next, and serves it. */
+static int serve_events(struct guard *guard, struct error *err)
 {
 	const struct hold_set *set = guard->job->set;
 	struct pollfd slots[SLOTS_IN_ALL] = {
@@ -750,7 +719,7 @@ static _Noreturn void see_to_end(struct guard *guard)
 	struct error err;
 
 	while (!is_over(guard))
-		if (watch(guard, &err) < 0)
+		if (serve_events(guard, &err) < 0)
 			end_blindly(guard, &err);
 	/* Now the wrapper leaves us the time that the server needs, also for a COMMAND that was
 	 * stopped in time. */
@@ -761,13 +730,15 @@ static _Noreturn void see_to_end(struct guard *guard)
 	_exit(0); /* which the wrapper sees */
 }
 
-_Noreturn void guard_run(const struct job *job, struct shared_state *shared,
-			 const struct guard_ends *ends)
+_Noreturn void guard_run(const struct job *job, struct shared_state *shared, int socket,
+			 pid_t wrapper, bool needs_connection)
 {
 	struct guard guard = {.job = job,
 			      .shared = shared,
-			      .ends = ends,
-			      .socket = ends->socket,
+			      .socket = socket,
+			      .wrapper = wrapper,
+			      .needs_connection = needs_connection,
+			      .self = getpid(),
 			      .loop = {.timer = -1},
 			      .signals = {.fd = -1},
 			      .max_ms = NEVER_MS,
@@ -779,7 +750,6 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared,
 				       .kill_ms = NEVER_MS}};
 
 	stand_by(&guard);
-	if (start_command(&guard))
-		adopt_command(&guard);
-	see_to_end(&guard); /* without COMMAND the end is now */
+	start_command(&guard);
+	see_to_end(&guard);
 }

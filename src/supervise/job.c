@@ -19,16 +19,13 @@
 
 /* ---- Times ---- */
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
 /* The server's clock may run a twelfth faster than ours, which is as much as chrony slews a clock.
  * The rest is for the time that processes take to die. */
 static int64_t margin_ms(int64_t ttl_ms)
 {
-	return ttl_ms / 12 + clamp(ttl_ms / 10, 100, 1000);
+	const int64_t dying_ms = ttl_ms / 10;
+
+	return ttl_ms / 12 + (dying_ms < 100 ? 100 : earliest(dying_ms, 1000));
 }
 
 int64_t job_kill_ms_for(const struct lock *lock)
@@ -170,6 +167,14 @@ void ending_put(const struct ending *ending, struct lock *lock)
 
 /* ---- Environment ---- */
 
+static void put(const char *variable, const char *value)
+{
+	if (value)
+		setenv(variable, value, 1);
+	else
+		unsetenv(variable);
+}
+
 static bool is_owner(const struct job *job, const char *id)
 {
 	for (int i = 0; i < job->set->count; i++)
@@ -192,7 +197,7 @@ static void set_held(const struct job *job)
 		if (!is_owner(job, job->lock->inherited[i]))
 			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s",
 					       job->lock->inherited[i]);
-	setenv("FAIRLOCK_HELD", held, 1);
+	put("FAIRLOCK_HELD", held);
 }
 
 /* NAME=TOKEN of each lock, one a line. */
@@ -205,35 +210,21 @@ static void set_tokens(const struct hold_set *set)
 		at += (size_t)snprintf(tokens + at, sizeof(tokens) - at, "%s%s=%s",
 				       i > 0 ? "\n" : "", set->members[i].lock.keys.name,
 				       set->members[i].lock.token);
-	setenv("FAIRLOCK_TOKENS", tokens, 1);
-}
-
-static void set_path(const char *variable, const char *path)
-{
-	if (path)
-		setenv(variable, path, 1);
+	put("FAIRLOCK_TOKENS", tokens);
 }
 
 /* So that inner calls find the same server, and do not say again that nothing names it. */
 static void set_server(const struct options *options, const struct server *server)
 {
 	if (options->url_is_flag || !options->url)
-		setenv("FAIRLOCK_URL", server->label, 1);
+		put("FAIRLOCK_URL", server->label);
 	if (!server->tls || (!options->url_is_flag && !options->tls_is_flag))
 		return;
-	set_path("FAIRLOCK_TLS_CA", server->tls_files.ca);
-	set_path("FAIRLOCK_TLS_CERT", server->tls_files.cert);
-	set_path("FAIRLOCK_TLS_KEY", server->tls_files.key);
+	put("FAIRLOCK_TLS_CA", server->tls_files.ca);
+	put("FAIRLOCK_TLS_CERT", server->tls_files.cert);
+	put("FAIRLOCK_TLS_KEY", server->tls_files.key);
 	if (server->tls_files.insecure)
-		setenv("FAIRLOCK_TLS_INSECURE", "yes", 1);
-}
-
-static void set_or_unset(const char *variable, const char *value)
-{
-	if (value)
-		setenv(variable, value, 1);
-	else
-		unsetenv(variable);
+		put("FAIRLOCK_TLS_INSECURE", "yes");
 }
 
 /* From the first question to the last grant. */
@@ -247,16 +238,16 @@ static void set_waited(const struct hold_set *set)
 		if (set->members[i].lock.since_ms > until_ms)
 			until_ms = set->members[i].lock.since_ms;
 	snprintf(waited, sizeof(waited), "%" PRId64, until_ms - from_ms);
-	setenv("FAIRLOCK_WAITED_MS", waited, 1);
+	put("FAIRLOCK_WAITED_MS", waited);
 }
 
 void environment_set(const struct job *job)
 {
-	setenv("FAIRLOCK_NAME", job->lock->keys.name, 1);
+	put("FAIRLOCK_NAME", job->lock->keys.name);
 	set_held(job); /* the owners that we inherited, too */
-	setenv("FAIRLOCK_OWNER", job->lock->owner, 1);
-	setenv("FAIRLOCK_TOKEN", job->lock->token, 1);
-	set_or_unset("FAIRLOCK_SLOT", lock_slot(job->lock));
+	put("FAIRLOCK_OWNER", job->lock->owner);
+	put("FAIRLOCK_TOKEN", job->lock->token);
+	put("FAIRLOCK_SLOT", lock_slot(job->lock));
 	if (job->options->also[0])
 		set_tokens(job->set);
 	else

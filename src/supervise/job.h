@@ -110,3 +110,18 @@ void ending_put(const struct ending *ending, struct lock *lock);
 /* Puts the FAIRLOCK_... variables of job's locks into this process's environment. It can be called
  * before the grant, too, as a rehearsal: the memory that it takes is there then. */
 void environment_set(const struct job *job);
+
+/* How late the guard may be with the first signal, or a further round of SIGKILL, which reads all
+ * of /proc, before the wrapper does its work. On a busy machine a process waits long for a
+ * processor. */
+#define GUARD_LATE_MS 200
+
+/* The guard's life, in the process that the wrapper forked. It stands by until the wrapper lets
+ * COMMAND go, with the grant and the clients in *shared (shared_state_let_go). It ends if the
+ * wrapper ends before. Then it starts COMMAND, tells the id of COMMAND's process in
+ * shared->command, and sees to the lease and to COMMAND's end.
+ *
+ * socket: each byte is a signal to pass on, or 0; only the wrapper has the other end.
+ * needs_connection: the guard cannot go on with those of the wrapper. */
+_Noreturn void guard_run(const struct job *job, struct shared_state *shared, int socket,
+			 pid_t wrapper, bool needs_connection);

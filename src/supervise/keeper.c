@@ -89,14 +89,10 @@ static void tell_max_hold(struct hold *hold, const struct wait *wait)
 		      duration_show_fraction(held, wait->options->max_hold_ms));
 }
 
-static int64_t max_hold_end_ms(const struct hold *hold, const struct options *options)
-{
-	return options->max_hold_ms ? hold->lock->since_ms + options->max_hold_ms : NEVER_MS;
-}
-
 static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 {
-	const int64_t max_ms = max_hold_end_ms(hold, wait->options);
+	const int64_t most_ms = wait->options->max_hold_ms;
+	const int64_t max_ms = most_ms ? hold->lock->since_ms + most_ms : NEVER_MS;
 	struct pollfd slots[SLOTS] = {
 		[SLOT_PID] = {.fd = wait->pidfd, .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = wait->signals->fd, .events = POLLIN},

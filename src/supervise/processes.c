@@ -258,25 +258,22 @@ static void list_children(struct ground *ground, struct processes *all)
 
 /* ---- Finding ---- */
 
-static bool is_parent_below(const struct stop *stop, const struct processes *all,
-			    const struct process *process)
-{
-	const struct process *parent;
-
-	if (process->parent == getpid())
-		return !find_older(stop->ground, process->pid);
-	parent = find(all, process->parent);
-	return parent && parent->is_below;
-}
-
-/* A private server, with its children, is everybody's. */
+/* Children of ours that are older are not, and a private server, with its children, is everybody's.
+ */
 static bool is_below(const struct stop *stop, const struct processes *all,
 		     const struct process *process)
 {
-	return is_parent_below(stop, all, process) && !local_server_is_ours(process->pid);
+	const struct process *parent = find(all, process->parent);
+	const bool is_child = process->parent == getpid();
+
+	if (is_child ? find_older(stop->ground, process->pid) != NULL
+		     : !parent || !parent->is_below)
+		return false;
+	return !local_server_is_ours(process->pid);
 }
 
-/* Children may stand before their parents in the list, so this goes on until nothing changes. */
+/* Marks what is COMMAND's. Children may stand before their parents in the list, so this goes on
+ * until nothing changes. */
 static void mark(const struct stop *stop, struct processes *all)
 {
 	bool changed = true;
@@ -290,17 +287,6 @@ static void mark(const struct stop *stop, struct processes *all)
 				changed = process->is_below = true;
 		}
 	}
-}
-
-static void keep_targets(const struct stop *stop, struct processes *found)
-{
-	size_t kept = 0;
-
-	mark(stop, found);
-	for (size_t i = 0; i < found->count; i++)
-		if (found->list[i].is_below && found->list[i].is_alive)
-			found->list[kept++] = found->list[i];
-	found->count = kept;
 }
 
 /* /proc may hide a child of ours from its own user (hidepid), or was listed before it was there. */
@@ -329,10 +315,16 @@ static void add_children(struct ground *ground, struct processes *found)
 /* Finds what is to be stopped. Returns -1 if the processes cannot be listed now. */
 static int look(const struct stop *stop, struct processes *found)
 {
+	size_t kept = 0;
+
 	if (list_all(stop->ground, found) < 0)
 		return -1;
 	add_children(stop->ground, found);
-	keep_targets(stop, found);
+	mark(stop, found);
+	for (size_t i = 0; i < found->count; i++)
+		if (found->list[i].is_below && found->list[i].is_alive)
+			found->list[kept++] = found->list[i];
+	found->count = kept;
 	return 0;
 }
 
@@ -424,24 +416,6 @@ static bool halt(const struct processes *found)
 	return were_stopped;
 }
 
-/* A guard that is stopped now goes on, or ends, so that the wrapper goes on. */
-static void note_progress(struct stop *stop)
-{
-	const int64_t now = clock_ms();
-
-	stop->shared->repeat_ms = now;
-	signal_timer_set(stop->waker, now + WAKE_MS);
-	signal_timer_set(stop->fuse, now + FUSE_MS);
-}
-
-/* A guard that died may have reaped COMMAND, and not have said so. */
-static bool is_our_child(pid_t command)
-{
-	siginfo_t ignored;
-
-	return command && waitid(P_PID, (id_t)command, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 void stop_kill(struct stop *stop)
 {
 	const int64_t until_ms = clock_ms() + LOOKING_MS;
@@ -451,7 +425,10 @@ void stop_kill(struct stop *stop)
 	do {
 		const int64_t from_ms = clock_ms();
 
-		note_progress(stop);
+		/* a guard that is stopped now goes on, or ends, so that the wrapper goes on */
+		stop->shared->repeat_ms = from_ms;
+		signal_timer_set(stop->waker, from_ms + WAKE_MS);
+		signal_timer_set(stop->fuse, from_ms + FUSE_MS);
 		while (stop_reap(stop, &left, 0, &ignored))
 			;
 		if (look(stop, &found) < 0) {
@@ -471,11 +448,17 @@ void stop_kill(struct stop *stop)
 
 /* ---- The end ---- */
 
-/* Once the group is empty, its number may be another's. */
 static bool is_over_blindly(struct stop *stop)
 {
-	if (is_our_child(stop->command) || (stop->group && kill(-stop->group, 0) == 0))
+	siginfo_t ignored;
+
+	/* a guard that died may have reaped COMMAND, and not have said so */
+	if (stop->command &&
+	    waitid(P_PID, (id_t)stop->command, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0)
 		return false;
+	if (stop->group && kill(-stop->group, 0) == 0)
+		return false;
+	/* once the group is empty, its number may be another's */
 	stop->command = stop->group = 0;
 	return true;
 }

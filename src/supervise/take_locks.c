@@ -1,6 +1,6 @@
 /* The locks that it has are renewed while it waits for the next. If one of them is lost before
  * COMMAND starts, all are given back, and it begins anew. */
-#include "supervise/take_locks.h"
+#include "supervise/wrapper.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -121,26 +121,17 @@ static enum wait_event wait_for(const struct attempt *attempt, struct member *me
 	const struct hold_set *set = attempt->job->set;
 	const bool is_last = member == &set->members[set->count - 1];
 	struct waiting waiting;
+	enum wait_event event;
 
 	wait_begin(&waiting, &attempt->wait, &member->lock, &member->client);
-	for (;;) {
-		const enum wait_event event = wait_next(&waiting, attempt->signo, attempt->err);
-
-		switch (event) {
-		case WAIT_GRANTED:
-		case WAIT_DONE:
-		case WAIT_FAILED:
-		case WAIT_LOST:
-			return event;
-		case WAIT_STAND_BY:
-			if (is_last)
-				standby_make(attempt->standby, attempt->job);
-			break;
-		case WAIT_STAND_DOWN:
+	while ((event = wait_next(&waiting, attempt->signo, attempt->err)) == WAIT_STAND_BY ||
+	       event == WAIT_STAND_DOWN) {
+		if (event == WAIT_STAND_DOWN)
 			standby_end(attempt->standby);
-			break;
-		}
+		else if (is_last)
+			standby_make(attempt->standby, attempt->job);
 	}
+	return event;
 }
 
 /* The server does not confirm that COMMAND starts. */

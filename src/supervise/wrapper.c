@@ -16,7 +16,6 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/hold_set.h"
-#include "supervise/guard.h"
 #include "supervise/processes.h"
 
 /* So long the wrapper waits for the guard's first SIGKILL, for which there is less time than
@@ -45,51 +44,32 @@ struct wrapper {
 
 /* ---- Standing by ---- */
 
-/* The guard gets *guards_end, the wrapper the rest. A failure leaves that empty. */
-static int open_ends(struct standby *standby, int locks, int *guards_end)
-{
-	int ends[2];
-
-	*standby = (struct standby){.shared = shared_state_new(locks)};
-	if (!standby->shared)
-		return -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-		standby->fd = ends[0];
-		*guards_end = ends[1];
-		return 0;
-	}
-	shared_state_free(standby->shared);
-	standby->shared = NULL;
-	return -1;
-}
-
 /* *standby is empty before, and if this fails (-1, errno). is_granted: the connection is free. */
-static int make(struct standby *standby, const struct job *job, bool is_granted)
+static int make_guard(struct standby *standby, const struct job *job, bool is_granted)
 {
 	const struct member *last = &job->set->members[job->set->count - 1];
+	const bool needs_connection =
+		!is_granted && !connection_can_be_shared(&last->client.connection);
 	const pid_t wrapper = getpid();
-	int guards_end, cause;
+	int ends[2], cause;
 
-	if (open_ends(standby, job->set->count, &guards_end) < 0)
-		return -1;
-	prctl(PR_SET_CHILD_SUBREAPER, 1); /* the guard's child is ours when it is gone */
-	standby->opened = hold_set_opened(job->set);
-	/* the guard's death wakes us if we are stopped then */
-	standby->guard = proc_fork(SIGCONT, NULL);
-	cause = errno;
-	if (standby->guard == 0) {
-		close(standby->fd);
-		guard_run(job, standby->shared,
-			  &(struct guard_ends){
-				  .socket = guards_end,
-				  .wrapper = wrapper,
-				  .needs_connection =
-					  !is_granted &&
-					  !connection_can_be_shared(&last->client.connection)});
+	*standby = (struct standby){
+		.guard = -1, .fd = -1, .shared = shared_state_new(job->set->count)};
+	if (standby->shared && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+		standby->fd = ends[0];
+		standby->opened = hold_set_opened(job->set);
+		prctl(PR_SET_CHILD_SUBREAPER, 1); /* its child is ours when it is gone */
+		/* its death wakes us if we are stopped then */
+		standby->guard = proc_fork(SIGCONT, NULL);
+		if (standby->guard == 0) {
+			close(ends[0]);
+			guard_run(job, standby->shared, ends[1], wrapper, needs_connection);
+		}
+		close(ends[1]);
 	}
-	close(guards_end);
 	if (standby->guard > 0)
 		return 0;
+	cause = errno;
 	standby_end(standby);
 	errno = cause;
 	return -1;
@@ -100,19 +80,19 @@ void standby_make(struct standby *standby, const struct job *job)
 	if (standby->guard && standby->opened == hold_set_opened(job->set))
 		return;
 	standby_end(standby);
-	(void)!make(standby, job, false); /* if that fails, standby_start tries again */
+	(void)!make_guard(standby, job, false); /* if that fails, let_go tries again */
 }
 
 void standby_end(struct standby *standby)
 {
-	if (!standby->guard)
-		return;
-	close(standby->fd);
+	if (standby->shared)
+		close(standby->fd);
 	if (standby->guard > 0) {
 		kill(standby->guard, SIGKILL);
 		waitpid(standby->guard, NULL, __WALL);
 	}
-	shared_state_free(standby->shared);
+	if (standby->shared)
+		shared_state_free(standby->shared);
 	*standby = (struct standby){0};
 }
 
@@ -125,35 +105,25 @@ static bool guard_is_gone(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN;
 }
 
-/* SIGCONT continues a guard that is stopped. It also removes the guard's pending SIGTSTP, SIGTTIN
- * and SIGTTOU: the wrapper was stopped by them, too, and goes on. */
-static void let_go(struct standby *standby, const struct job *job)
+/* Lets COMMAND go: job's locks are held. Makes a new guard if there is none that is alive and has
+ * the connections. From then on guard, fd and shared are the caller's. If this fails there is no
+ * guard: returns -1, and *err is filled. */
+static int let_go(struct standby *standby, const struct job *job, struct error *err)
 {
+	if (!standby->guard || standby->opened != hold_set_opened(job->set) ||
+	    !hold_set_is_still(job->set) || guard_is_gone(standby->fd)) {
+		standby_end(standby);
+		if (make_guard(standby, job, true) < 0)
+			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
+				    job->shown, strerror(errno));
+	}
 	ground_note_older(job->ground, standby->guard);
+	/* This continues a guard that is stopped. It also removes its pending SIGTSTP, SIGTTIN and
+	 * SIGTTOU: the wrapper was stopped by them, too, and goes on. */
 	kill(standby->guard, SIGCONT);
 	standby->shared->untaken = signal_fd_untaken(job->signals);
 	shared_state_let_go(standby->shared, job);
 	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static bool is_ready(const struct standby *standby, const struct job *job)
-{
-	return standby->guard && standby->opened == hold_set_opened(job->set) &&
-	       hold_set_is_still(job->set) && !guard_is_gone(standby->fd);
-}
-
-/* Lets COMMAND go: job's locks are held. Makes a new guard if there is none that is alive and has
- * the connections. From then on guard, fd and shared are the caller's. If this fails there is no
- * guard: returns -1, and *err is filled. */
-static int start(struct standby *standby, const struct job *job, struct error *err)
-{
-	if (!is_ready(standby, job)) {
-		standby_end(standby);
-		if (make(standby, job, true) < 0)
-			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
-				    job->shown, strerror(errno));
-	}
-	let_go(standby, job);
 	return 0;
 }
 
@@ -182,7 +152,7 @@ static bool is_for_command(const struct wrapper *wrapper, const struct signalfd_
 	const int signo = (int)info->ssi_signo;
 
 	if (is_end_of_guard(info) || signo == SIGCHLD || signal_fd_ignores(signo) ||
-	    signal_fd_has(wrapper->handed, signo))
+	    (wrapper->handed & SIGNAL_BIT(signo)))
 		return false;
 	if (info->ssi_code > 0)
 		return !is_of_terminal(signo) || (signo == SIGHUP && getsid(0) == getpid());
@@ -285,14 +255,9 @@ static void finish_for_guard(struct wrapper *wrapper)
 	wrapper->shared->phase = GUARD_DONE;
 }
 
-static bool is_done(const struct wrapper *wrapper)
-{
-	return wrapper->shared->phase == GUARD_DONE;
-}
-
 static void hear_guard(struct wrapper *wrapper)
 {
-	if (is_done(wrapper) || !guard_is_gone(wrapper->fd))
+	if (wrapper->shared->phase == GUARD_DONE || !guard_is_gone(wrapper->fd))
 		return;
 	close(wrapper->fd);
 	wrapper->fd = -1;
@@ -302,32 +267,28 @@ static void hear_guard(struct wrapper *wrapper)
 		take_over(wrapper, "it died");
 }
 
-/* By then the guard must have sent SIGKILL, or sent it again: until all that it has killed is gone,
- * it does so every few milliseconds. */
-static int64_t late_kill_ms(const struct shared_state *shared)
-{
-	const int64_t first_ms = shared->kill_ms, repeat_ms = shared->repeat_ms;
-
-	return repeat_ms + GUARD_LATE_MS > first_ms + LATE_KILL_MS ? repeat_ms + GUARD_LATE_MS
-								   : first_ms + LATE_KILL_MS;
-}
-
 /* By then the guard must have done its work. */
 static int64_t check_ms(const struct wrapper *wrapper)
 {
+	const struct shared_state *shared = wrapper->shared;
+	const int phase = shared->phase;
+	int64_t kill_ms, repeat_ms;
+
 	if (wrapper->takes_over)
 		return wrapper->stop.kill_ms;
-	if (wrapper->shared->phase == GUARD_GIVING_BACK)
-		return wrapper->shared->deadline_ms + LATE_KILL_MS;
-	if (wrapper->shared->phase == GUARD_STOPPING)
-		return late_kill_ms(wrapper->shared);
-	return earliest(wrapper->shared->stop_ms + GUARD_LATE_MS,
-			wrapper->shared->kill_ms + LATE_KILL_MS);
+	if (phase == GUARD_GIVING_BACK)
+		return shared->deadline_ms + LATE_KILL_MS;
+	kill_ms = shared->kill_ms + LATE_KILL_MS;
+	if (phase != GUARD_STOPPING)
+		return earliest(shared->stop_ms + GUARD_LATE_MS, kill_ms);
+	/* until all that it has killed is gone, it sends SIGKILL every few milliseconds */
+	repeat_ms = shared->repeat_ms + GUARD_LATE_MS;
+	return repeat_ms > kill_ms ? repeat_ms : kill_ms;
 }
 
 static void check_guard(struct wrapper *wrapper)
 {
-	if (is_done(wrapper) || clock_ms() < check_ms(wrapper))
+	if (wrapper->shared->phase == GUARD_DONE || clock_ms() < check_ms(wrapper))
 		return;
 	if (wrapper->takes_over)
 		stop_kill(&wrapper->stop);
@@ -337,43 +298,35 @@ static void check_guard(struct wrapper *wrapper)
 		take_over(wrapper, "it is frozen or very slow");
 }
 
-/* After the wrapper took over: whether COMMAND and all that it started are gone. */
-static bool is_over(struct wrapper *wrapper)
+/* After the wrapper took over: if COMMAND and all that it started are gone, gives the locks back,
+ * and returns true. */
+static bool finish_takeover(struct wrapper *wrapper)
 {
+	const struct job *job = wrapper->job;
+
 	reap(wrapper, __WALL);
-	return stop_is_over(&wrapper->stop);
+	if (!stop_is_over(&wrapper->stop))
+		return false;
+	/* now nothing of COMMAND runs on while we wait for a full pipe, or a disk */
+	message(job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopped %s",
+		job->lock->keys.shown, wrapper->takes_over, job->shown);
+	/* a COMMAND that had ended was the guard's child until now */
+	reap(wrapper, __WALL);
+	give_back_for_guard(wrapper);
+	return true;
 }
 
-/* Without the guard nobody renewed the lease: the lock counts as lost. But if COMMAND was being
- * stopped for another reason, it has just been stopped by another process. */
-static void note_takeover(struct ending *ending)
-{
-	ending->lost |= !ending->was_asked && !ending->timed_out;
-}
-
-/* Now nothing of COMMAND is left that would run on while we wait for a full pipe, or a disk. */
-static void tell_takeover(const struct wrapper *wrapper)
-{
-	message(wrapper->job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopped %s",
-		wrapper->job->lock->keys.shown, wrapper->takes_over, wrapper->job->shown);
-}
-
-static int watch(struct wrapper *wrapper, struct error *err)
+/* Until COMMAND is over, and the locks are given back. */
+static int watch_guard(struct wrapper *wrapper, struct error *err)
 {
 	struct pollfd slots[SLOTS] = {
-		[SLOT_GUARD] = {.fd = wrapper->fd, .events = POLLIN},
+		[SLOT_GUARD] = {.events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = wrapper->job->signals->fd, .events = POLLIN},
 	};
 
-	while (!is_done(wrapper)) {
-		if (wrapper->takes_over && is_over(wrapper)) {
-			tell_takeover(wrapper);
-			note_takeover(&wrapper->shared->ending);
-			/* a COMMAND that had ended was the guard's child until now */
-			reap(wrapper, __WALL);
-			give_back_for_guard(wrapper);
+	while (wrapper->shared->phase != GUARD_DONE) {
+		if (wrapper->takes_over && finish_takeover(wrapper))
 			return 0;
-		}
 		slots[SLOT_GUARD].fd = wrapper->fd;
 		if (deadline_poll(wrapper->job->loop, slots, SLOTS, check_ms(wrapper), err) < 0)
 			return -1;
@@ -391,7 +344,7 @@ static int watch(struct wrapper *wrapper, struct error *err)
 int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		struct error *err)
 {
-	if (start(standby, job, err) < 0) {
+	if (let_go(standby, job, err) < 0) {
 		hold_set_give_up(job->set);
 		return -1;
 	}
@@ -404,15 +357,17 @@ int wrapper_run(const struct job *job, struct standby *standby, struct ending *e
 				  .stop = {.ground = job->ground, .shared = standby->shared}};
 
 	hold_set_close(job->set); /* the guard has them now */
-	if (watch(&wrapper, err) < 0)
+	if (watch_guard(&wrapper, err) < 0)
 		return -1;
 	if (wrapper.guard)
 		waitpid(wrapper.guard, NULL, __WALL);
 	if (wrapper.fd >= 0)
 		close(wrapper.fd);
 	*ending = wrapper.shared->ending;
+	/* Without the guard nobody renewed the lease: the lock counts as lost. But if COMMAND was
+	 * being stopped for another reason, it has just been stopped by another process. */
 	if (wrapper.takes_over)
-		note_takeover(ending);
+		ending->lost |= !ending->was_asked && !ending->timed_out;
 	if (!ending->started && !ending->exec_errno && !ending->lost)
 		return fail(err, STATUS_OS, "cannot start %s: %s", job->shown,
 			    wrapper.shared->failure.text);

@@ -1,8 +1,10 @@
-/* Runs COMMAND under a guard, for wrap. The guard most often stands by while the wrapper waits for
- * the lock, so that it need not be made when the lock is granted. */
+/* Takes the locks of a wrap, one after the other, and runs COMMAND under a guard. The guard most
+ * often stands by while the wrapper waits for the lock, so that it need not be made when the lock
+ * is granted. */
 #pragma once
 
 #include "base/error.h"
+#include "lock/wait.h"
 #include "supervise/job.h"
 
 /* Before the grant only the wrapper reads the connections. Then the guard goes on with those that
@@ -20,6 +22,30 @@ void standby_make(struct standby *standby, const struct job *job);
 
 /* Ends the guard, if there is one. */
 void standby_end(struct standby *standby);
+
+/* ---- The locks ---- */
+
+/* The locks of NAME and --also. */
+struct wanted_locks {
+	const char *names[HOLDS_MAX]; /* sorted by their bytes, so that no two wraps wait for each
+				       * other; none twice */
+	int count;
+	int at;                      /* NAME is names[at] */
+	struct lock_options options; /* of the lock of NAME */
+};
+
+/* Fills the rest of *wanted, whose options are there. */
+void wanted_locks_sort(struct wanted_locks *wanted, const struct options *options);
+
+/* Gives each lock an id, and a client that is not connected. Returns 0, or -1. */
+int take_locks_init(const struct job *job, const struct wanted_locks *wanted, struct error *err);
+
+/* Returns WAIT_GRANTED when all locks are held. Else none is, and the clients are closed: returns
+ * WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the wait. */
+enum wait_event take_locks(const struct job *job, const struct wanted_locks *wanted,
+			   struct standby *standby, int *signo, struct error *err);
+
+/* ---- COMMAND ---- */
 
 /* Returns 0 with *ending when COMMAND has ended, or -1. The lock was given back or lost by then. */
 int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,

@@ -1,6 +1,6 @@
 /* Fuzzes durations.
  *
- * For: base/duration.c base/duration_guess.c base/number.c */
+ * For: base/clock.c base/text.c */
 #include "base/duration.h"
 
 #include <inttypes.h>

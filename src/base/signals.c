@@ -1,20 +1,25 @@
 /* Which signals are blocked, taken and passed on. Masks go directly to the kernel. */
-#include "base/signal_fd.h"
+#include "base/signals.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
+#define BIT SIGNAL_BIT
+
 /* All others can be passed on. Of these, the first two cannot be taken, four tell of a crash of
  * this process, three stop it, and the last two are about its children and connections. */
-static const int kept[] = {SIGKILL, SIGSTOP, SIGILL,  SIGBUS,  SIGFPE, SIGSEGV,
-			   SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGPIPE};
-
-#define KEPT (sizeof(kept) / sizeof(kept[0]))
+#define KEPT                                                                                       \
+	(BIT(SIGKILL) | BIT(SIGSTOP) | BIT(SIGILL) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
+	 STOPPING_SIGNALS | BIT(SIGCHLD) | BIT(SIGPIPE))
 
 #define FIRST_REAL_TIME 32
 #define LAST_REAL_TIME 64
@@ -39,21 +44,6 @@ void signal_fd_outlive_full_files(void)
 		signal(SIGXFSZ, go_on);
 }
 
-/* If SIGCHLD were ignored, the kernel would reap COMMAND before its status is read. */
-static void stop_ignoring_children(struct signal_fd *signals)
-{
-	signals->child_ignored = signal_fd_ignores(SIGCHLD);
-	if (signals->child_ignored)
-		signal(SIGCHLD, SIG_DFL);
-}
-
-/* glibc and musl each keep some of the lowest real-time signals for themselves, and hide them from
- * masks. COMMAND may use these signals, so masks here are the kernel's. */
-static uint64_t mask_of(int signo)
-{
-	return UINT64_C(1) << (signo - 1);
-}
-
 static void change_mask(int how, uint64_t mask, uint64_t *before)
 {
 	syscall(SYS_rt_sigprocmask, how, &mask, before, sizeof(mask));
@@ -71,24 +61,25 @@ static int open_descriptor(struct signal_fd *signals, uint64_t mask, struct erro
 
 int signal_fd_open(struct signal_fd *signals, struct error *err)
 {
-	uint64_t mask = ~UINT64_C(0);
+	const uint64_t passed_on = ~KEPT;
 
-	stop_ignoring_children(signals);
-	for (size_t i = 0; i < KEPT; i++)
-		mask &= ~mask_of(kept[i]);
+	/* else the kernel would reap COMMAND before its status is read */
+	signals->child_ignored = signal_fd_ignores(SIGCHLD);
+	if (signals->child_ignored)
+		signal(SIGCHLD, SIG_DFL);
 	/* SIGPIPE: a server that hangs up is an error. SIGTTOU: a message from the background must
 	 * not stop this process. */
-	change_mask(SIG_BLOCK, mask | mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGTTOU),
+	change_mask(SIG_BLOCK, passed_on | BIT(SIGCHLD) | BIT(SIGPIPE) | BIT(SIGTTOU),
 		    &signals->original);
-	mask |= mask_of(SIGTSTP);
-	return open_descriptor(signals, (mask & ~signals->original) | mask_of(SIGCHLD), err);
+	return open_descriptor(
+		signals, ((passed_on | BIT(SIGTSTP)) & ~signals->original) | BIT(SIGCHLD), err);
 }
 
 int signal_fd_open_deaf(struct signal_fd *signals, struct error *err)
 {
 	change_mask(SIG_SETMASK, ~UINT64_C(0), &signals->original);
 	signals->child_ignored = false;
-	return open_descriptor(signals, mask_of(SIGCHLD), err);
+	return open_descriptor(signals, BIT(SIGCHLD), err);
 }
 
 void signal_fd_close(struct signal_fd *signals)
@@ -110,29 +101,18 @@ uint64_t signal_fd_pending(void)
 	uint64_t signals = 0;
 
 	syscall(SYS_rt_sigpending, &signals, sizeof(signals));
-	return signals &
-	       ~(mask_of(SIGCHLD) | mask_of(SIGPIPE) | mask_of(SIGXFSZ) | mask_of(SIGCONT));
+	return signals & ~(BIT(SIGCHLD) | BIT(SIGPIPE) | BIT(SIGXFSZ) | BIT(SIGCONT));
 }
 
 uint64_t signal_fd_untaken(const struct signal_fd *signals)
 {
-	return signal_fd_pending() & signals->taken & (mask_of(FIRST_REAL_TIME) - 1);
-}
-
-uint64_t signal_fd_stopping(uint64_t signals)
-{
-	return signals & (mask_of(SIGTSTP) | mask_of(SIGTTIN) | mask_of(SIGTTOU));
-}
-
-bool signal_fd_has(uint64_t signals, int signo)
-{
-	return signals & mask_of(signo);
+	return signal_fd_pending() & signals->taken & (BIT(FIRST_REAL_TIME) - 1);
 }
 
 void signal_fd_hand_down(uint64_t signals, pid_t command)
 {
 	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
-		if (signal_fd_has(signals, signo))
+		if (signals & BIT(signo))
 			kill(command, signo);
 }
 
@@ -175,6 +155,74 @@ _Noreturn void die_of(int signo)
 	prctl(PR_SET_DUMPABLE, 0); /* the limit does not hold for a pipe that takes cores */
 	signal(signo, SIG_DFL);
 	kill(getpid(), signo);
-	change_mask(SIG_UNBLOCK, mask_of(signo), NULL);
+	change_mask(SIG_UNBLOCK, BIT(signo), NULL);
 	_exit(128 + signo);
+}
+
+/* ---- Names; real-time signals are shown as numbers ---- */
+
+static const struct {
+	const char *name;
+	int number;
+} named[] = {
+	{"HUP", SIGHUP},   {"INT", SIGINT},     {"QUIT", SIGQUIT},     {"ILL", SIGILL},
+	{"TRAP", SIGTRAP}, {"ABRT", SIGABRT},   {"BUS", SIGBUS},       {"FPE", SIGFPE},
+	{"KILL", SIGKILL}, {"USR1", SIGUSR1},   {"SEGV", SIGSEGV},     {"USR2", SIGUSR2},
+	{"PIPE", SIGPIPE}, {"ALRM", SIGALRM},   {"TERM", SIGTERM},     {"CHLD", SIGCHLD},
+	{"CONT", SIGCONT}, {"STOP", SIGSTOP},   {"TSTP", SIGTSTP},     {"TTIN", SIGTTIN},
+	{"TTOU", SIGTTOU}, {"URG", SIGURG},     {"XCPU", SIGXCPU},     {"XFSZ", SIGXFSZ},
+	{"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"VTALRM", SIGVTALRM}, {"IO", SIGIO},
+	{"PWR", SIGPWR},   {"SYS", SIGSYS},
+};
+
+#define NAMED (sizeof(named) / sizeof(named[0]))
+
+/* The RTMIN of glibc, which most commands mean; it is 35 in musl, which we may be linked with. */
+#define RTMIN_FOR_PEOPLE 34
+
+/* RTMIN or RTMIN+N */
+static int parse_real_time(const char *text, int *number)
+{
+	int64_t offset = 0;
+
+	if (strncasecmp(text, "RTMIN", 5) != 0 ||
+	    (text[5] && (text[5] != '+' || !text[6] ||
+			 number_parse(text + 6, strlen(text + 6), &offset) < 0)) ||
+	    offset > SIGRTMAX - RTMIN_FOR_PEOPLE)
+		return -1;
+	*number = RTMIN_FOR_PEOPLE + (int)offset;
+	return 0;
+}
+
+int signal_parse(const char *text, int *number)
+{
+	int64_t value;
+
+	if (number_parse(text, strlen(text), &value) == 0 && value >= 1 && value <= SIGRTMAX) {
+		*number = (int)value;
+		return 0;
+	}
+	if (strncasecmp(text, "SIG", 3) == 0)
+		text += 3;
+	for (size_t i = 0; i < NAMED; i++) {
+		if (strcasecmp(text, named[i].name) == 0) {
+			*number = named[i].number;
+			return 0;
+		}
+	}
+	return parse_real_time(text, number);
+}
+
+const char *signal_name_at(size_t index)
+{
+	return index < NAMED ? named[index].name : NULL;
+}
+
+const char *signal_show(char text[SIGNAL_MAX_BYTES], int number)
+{
+	snprintf(text, SIGNAL_MAX_BYTES, "%d", number);
+	for (size_t i = 0; i < NAMED; i++)
+		if (named[i].number == number)
+			snprintf(text, SIGNAL_MAX_BYTES, "%s", named[i].name);
+	return text;
 }

@@ -1,0 +1,51 @@
+/* A file may be a pipe, which gives its text in pieces. close_range(2) came with Linux 5.9. */
+#include "base/descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int read_file_open(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+int read_file_open_prompt(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+/* A signal begins the time that it waits for text anew. */
+ssize_t read_file(int fd, char *text, size_t size)
+{
+	struct pollfd slot = {.fd = fd, .events = POLLIN};
+	size_t length = 0;
+	ssize_t got;
+	int cause;
+
+	if (fd < 0)
+		return -1;
+	do {
+		got = read(fd, text + length, size - length);
+		length += got > 0 ? (size_t)got : 0;
+		if (got < 0 && errno == EAGAIN && poll(&slot, 1, READ_FILE_SECONDS * 1000) == 0)
+			errno = ETIMEDOUT;
+	} while ((got > 0 && length < size) || (got < 0 && (errno == EINTR || errno == EAGAIN)));
+	cause = errno;
+	close(fd);
+	errno = cause;
+	return got < 0 ? -1 : (ssize_t)length;
+}
+
+void close_descriptors_from(unsigned int first, unsigned int last)
+{
+	const int count = getdtablesize();
+
+	/* musl has no function for it */
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	for (unsigned int fd = first; fd <= last && (int)fd < count; fd++)
+		close((int)fd);
+}
