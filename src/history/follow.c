@@ -1,0 +1,503 @@
+/* `log --follow`. For one lock a blocking XREAD tells that there is something new. For all locks
+ * each node has two connections: over one it tells which logs have changed (CLIENT TRACKING), over
+ * the other one they are read. (XREAD takes no logs of different slots of a cluster.) When a server
+ * is lost or slots have moved, all is opened and read again; what was printed before is known. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <search.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "history/events.h"
+#include "lock/lock_keys.h"
+#include "lock/lock_list.h"
+#include "redis/client_call.h"
+#include "redis/cluster_nodes.h"
+#include "redis/connection_trace.h"
+#include "redis/reply.h"
+#include "redis/tracking.h"
+
+/* How often a cluster is asked where its slots are. */
+#define LOOK_MS 5000
+
+/* While a part of a cluster cannot be seen, how long it is left so at least. */
+#define GAP_MS 5000
+
+/* The pause between two attempts to reach a server that is away, or drops us. */
+#define RETRY_MS 1000
+
+/* Events that follow each other within it are fetched together, and sorted by time. */
+#define PAUSE_MS 200
+
+/* How long the server keeps silent while nothing happens. */
+#define BLOCK_MS 5000
+#define BLOCK "5000"
+
+/* About so many entries of a lock are remembered: more than twice as many as the server keeps. */
+#define SEEN_MAX 4096
+
+/* A lock that was silent for so long is forgotten: its log expires a week after its last use. */
+#define FORGET_MS (INT64_C(10) * 24 * 3600 * 1000)
+
+/* A lock whose log is followed, and the entries of it that were seen. */
+struct followed {
+	struct followed *next;
+	struct client *client;          /* of the node that has it */
+	bool is_due;                    /* the server may have new entries */
+	int64_t due_ms;                 /* when it was due last */
+	bool is_told;                   /* the user knows why the log cannot be read */
+	char after[ENTRY_ID_MAX_BYTES]; /* the last entry, see struct log_query */
+	uint64_t *ids;                  /* see id_of */
+	size_t count;
+	const char *key; /* of its log; stands behind the name */
+	char name[];
+};
+
+struct follower {
+	const struct invocation *invocation;
+	const struct lock_keys *keys; /* of the one lock; NULL: all are followed */
+	struct log_query *query;
+	struct table *table;
+	struct followed *locks;
+	void *by_key;         /* the same, a tree of tsearch(3) */
+	struct client client; /* for the one lock */
+	struct connection_trace steps;
+	struct cluster_nodes nodes; /* for all locks */
+	struct tracking *trackings; /* one for each node */
+	struct pollfd *slots;       /* the same, and standard output */
+	int64_t look_ms;            /* when to ask where the slots are */
+	int64_t again_ms;           /* when to open all again: there are gaps */
+	int64_t tell_ms;            /* when to tell that the server is away */
+	bool has_begun;             /* the first events were printed */
+	bool is_told;               /* the user knows what cannot be seen */
+};
+
+static int64_t until_ms(const struct follower *f)
+{
+	return clock_ms() + f->invocation->options->connect_timeout_ms;
+}
+
+/* Without a new event no write would tell us that the reader of our output has gone. */
+static bool has_no_reader(void)
+{
+	struct pollfd slot = {.fd = STDOUT_FILENO};
+
+	return poll(&slot, 1, 0) > 0 && (slot.revents & POLLERR) != 0;
+}
+
+static void tell_once(bool *is_told, const struct error *err)
+{
+	if (!*is_told)
+		complain("%s", err->text);
+	*is_told = true;
+}
+
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot follow the logs: %s", strerror(ENOMEM));
+}
+
+/* ---- Locks ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+	return strcmp(((const struct followed *)a)->key, ((const struct followed *)b)->key);
+}
+
+/* The lock with this log, or NULL. */
+static struct followed *find_lock(const struct follower *f, const char *key)
+{
+	const struct followed probe = {.key = key};
+	struct followed **at = tfind(&probe, &f->by_key, compare_keys);
+
+	return at ? *at : NULL;
+}
+
+/* Finds the lock, or begins to follow it. It is due then. */
+static int add_lock(struct follower *f, const char *name, struct client *client, struct error *err)
+{
+	struct lock_keys keys;
+	struct followed *lock;
+
+	if (lock_keys_make(&keys, name, err) < 0)
+		return -1;
+	lock = find_lock(f, keys.log);
+	if (!lock) {
+		lock = calloc(1, sizeof(*lock) + strlen(name) + strlen(keys.log) + 2);
+		if (!lock)
+			return no_memory(err);
+		strcpy(lock->name, name);
+		lock->key = strcpy(lock->name + strlen(name) + 1, keys.log);
+		lock->next = f->locks;
+		f->locks = lock;
+		if (!tsearch(lock, &f->by_key, compare_keys))
+			return no_memory(err);
+	}
+	lock->client = client;
+	lock->is_due = true;
+	lock->due_ms = clock_ms();
+	return 0;
+}
+
+static void forget_lock(struct follower *f, struct followed **at)
+{
+	struct followed *lock = *at;
+
+	*at = lock->next;
+	tdelete(lock, &f->by_key, compare_keys);
+	free(lock->ids);
+	free(lock);
+}
+
+/* ---- Opening ---- */
+
+static int start_tracking(struct follower *f, struct error *err)
+{
+	const size_t count = f->nodes.count;
+
+	f->trackings = calloc(count + 1, sizeof(*f->trackings)); /* calloc(0) may return NULL */
+	f->slots = calloc(count + 1, sizeof(*f->slots));
+	if (!f->trackings || !f->slots)
+		return no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		const struct client *client = &f->nodes.clients[i];
+
+		if (tracking_start(&f->trackings[i], client->connection.server, LOG_PREFIX,
+				   client->timeout_ms, until_ms(f), err) < 0 &&
+		    !cluster_nodes_lose(&f->nodes, client, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int find_locks(struct follower *f, struct error *err)
+{
+	struct lock_list names = {0};
+	int result = lock_list_find_logs(&names, &f->nodes, NEVER_MS, err);
+
+	for (size_t i = 0; result == 0 && i < names.count; i++)
+		result = add_lock(f, names.list[i].name, names.list[i].client, err);
+	lock_list_free(&names);
+	return result;
+}
+
+/* Changes are told before the logs are read, so that none is missed. */
+static int open_all(struct follower *f, struct error *err)
+{
+	const int64_t begun_ms = clock_ms();
+	struct error gaps;
+	int result;
+
+	if (f->keys)
+		return add_lock(f, f->keys->name, &f->client, err);
+	for (struct followed *lock = f->locks; lock; lock = lock->next) {
+		lock->is_due = false; /* its node may have another place now */
+		lock->client = NULL;
+	}
+	result = cluster_nodes_open(&f->nodes, f->invocation->server, f->invocation->messenger,
+				    f->invocation->options->connect_timeout_ms, until_ms(f), err);
+	if (result == 0)
+		result = start_tracking(f, err);
+	if (result == 0)
+		result = find_locks(f, err);
+	if (result < 0)
+		return -1;
+	f->look_ms = clock_ms() + LOOK_MS;
+	f->again_ms = NEVER_MS;
+	if (cluster_nodes_check(&f->nodes, &gaps) < 0) {
+		tell_once(&f->is_told, &gaps);
+		/* a hung node delays the others each time that it is tried */
+		f->again_ms = clock_ms() + GAP_MS + 4 * (clock_ms() - begun_ms);
+	}
+	return 0;
+}
+
+static void close_all(struct follower *f)
+{
+	for (size_t i = 0; f->trackings && i < f->nodes.count; i++)
+		tracking_close(&f->trackings[i]);
+	free(f->trackings);
+	free(f->slots);
+	f->trackings = NULL;
+	f->slots = NULL;
+	cluster_nodes_close(&f->nodes);
+}
+
+/* ---- Reading ---- */
+
+/* MS-SEQUENCE as one number: in a millisecond there is never a million of entries. */
+static uint64_t id_of(const struct log_event *event)
+{
+	char *end;
+	const uint64_t ms = strtoull(event->texts[EVENT_ID], &end, 10);
+
+	return (ms << 20) + (*end ? strtoull(end + 1, NULL, 10) : 0);
+}
+
+static bool is_known(const struct followed *lock, uint64_t id)
+{
+	size_t i = lock->count;
+
+	while (i > 0 && lock->ids[i - 1] != id)
+		i--;
+	return i > 0;
+}
+
+/* Takes the events from the first-th on out of the history if they were seen before, and remembers
+ * the others. A server that has lost its latest entries, or whose log begins anew, sends all that
+ * it has. */
+static int take_new(struct followed *lock, struct history *history, size_t first, struct error *err)
+{
+	uint64_t *ids;
+	size_t kept = first;
+
+	if (lock->count > SEEN_MAX) {
+		memmove(lock->ids, lock->ids + lock->count - SEEN_MAX / 2,
+			SEEN_MAX / 2 * sizeof(*ids));
+		lock->count = SEEN_MAX / 2;
+	}
+	ids = reallocarray(lock->ids, lock->count + history->count - first + 1, sizeof(*ids));
+	if (!ids)
+		return no_memory(err);
+	lock->ids = ids;
+	for (size_t i = first; i < history->count; i++) {
+		const uint64_t id = id_of(&history->events[i]);
+
+		if (is_known(lock, id)) {
+			free(history->events[i].block);
+			continue;
+		}
+		ids[lock->count++] = id;
+		history->events[kept++] = history->events[i];
+	}
+	history->count = kept;
+	return 0;
+}
+
+static int read_log(struct follower *f, struct followed *lock, struct history *history,
+		    struct error *err)
+{
+	const size_t first = history->count;
+	struct lock_keys keys;
+
+	if (lock_keys_make(&keys, lock->name, err) < 0)
+		return -1;
+	strcpy(f->query->after, lock->after);
+	if (history_fetch(history, lock->client, f->query, &keys, err) < 0)
+		return -1;
+	if (*history->last_id)
+		strcpy(lock->after, history->last_id);
+	return take_new(lock, history, first, err);
+}
+
+/* If something else uses the name of one of all locks, the other logs are shown all the same. */
+static int read_changed(struct follower *f, struct history *history, struct error *err)
+{
+	struct followed **at = &f->locks;
+
+	while (*at) {
+		struct followed *lock = *at;
+		const bool is_due = lock->is_due;
+
+		lock->is_due = false;
+		if (is_due && !cluster_nodes_has_lost(&f->nodes, lock->client) &&
+		    read_log(f, lock, history, err) < 0) {
+			if (f->keys ||
+			    (err->status != STATUS_CONFIG && err->status != STATUS_USAGE))
+				return -1;
+			tell_once(&lock->is_told, err);
+		}
+		if (clock_ms() - lock->due_ms > FORGET_MS)
+			forget_lock(f, at);
+		else
+			at = &lock->next;
+	}
+	return 0;
+}
+
+/* Prints the new events of the logs that have changed, those of several in the order of their
+ * times. It does so even if it lost a server meanwhile, because it does not read them again. */
+static int print_changed(struct follower *f, struct error *err)
+{
+	struct history history = {0};
+	struct error failure, ignored;
+	const int read = read_changed(f, &history, &failure);
+	bool is_known;
+	int result;
+
+	if (!f->keys)
+		history_sort(&history);
+	result = history_add_lines(&history, f->table, f->invocation->options, !f->has_begun, err);
+	if (result == 0)
+		table_flush(f->table);
+	/* an empty log may be that of a wrong name */
+	if (f->keys && !f->has_begun && read == 0 && history.count == 0)
+		lock_list_check(&f->client, f->keys, &is_known, &ignored);
+	history_free(&history);
+	if (result == 0 && read < 0)
+		*err = failure;
+	if (result < 0 || read < 0)
+		return -1;
+	f->has_begun = true;
+	if (f->query->from_ms == UNKNOWN_MS)
+		f->query->since[0] = '\0'; /* there is no log yet, so nothing to come is too old */
+	f->tell_ms = NEVER_MS;
+	if (f->again_ms == NEVER_MS)
+		f->is_told = false;
+	return 0;
+}
+
+/* ---- Waiting ---- */
+
+static int note_change(struct follower *f, const char *key, struct client *client,
+		       struct error *err)
+{
+	const struct followed *lock = find_lock(f, key);
+	struct lock_list names = {0};
+	int result = 0;
+
+	if (lock)
+		return add_lock(f, lock->name, client, err);
+	result = lock_list_add_logged(&names, key, client, until_ms(f), err);
+	if (result == 0 && names.count > 0)
+		result = add_lock(f, names.list[0].name, client, err);
+	lock_list_free(&names);
+	return result;
+}
+
+/* Notes what the nodes tell. Returns 0, 1 if a node is lost, or -1. */
+static int hear_all(struct follower *f, struct error *err)
+{
+	for (size_t node = 0; node < f->nodes.count; node++) {
+		struct tracking *tracking = &f->trackings[node];
+		struct client *client = &f->nodes.clients[node];
+		enum tracking_event event = TRACKING_NOTHING;
+
+		while (!cluster_nodes_has_lost(&f->nodes, client) &&
+		       (event = tracking_step(tracking)) == TRACKING_CHANGED) {
+			const bool are_all = !tracking_key(tracking, 0);
+
+			for (struct followed *lock = f->locks; lock && are_all; lock = lock->next)
+				lock->is_due |= lock->client == client;
+			for (size_t i = 0; tracking_key(tracking, i); i++)
+				if (note_change(f, tracking_key(tracking, i), client, err) < 0)
+					return -1;
+		}
+		if (event == TRACKING_LOST)
+			return 1;
+	}
+	return 0;
+}
+
+/* Sleeps until the log of the one lock may have something new, for BLOCK_MS at most. */
+static int await_entry(struct follower *f, struct error *err)
+{
+	const int64_t from_ms = f->query->from_ms;
+	struct client *client = &f->client;
+	char start[ENTRY_ID_MAX_BYTES];
+	const char *after = *f->locks->after ? f->locks->after : start;
+	const struct request request = {
+		.argv = {"XREAD", "COUNT", "1", "BLOCK", BLOCK, "STREAMS", f->keys->log, after},
+		.argc = 8,
+	};
+	int result;
+
+	/* no entry that is too old is to wake us */
+	snprintf(start, sizeof(start), "%" PRId64 "-0", from_ms > 0 ? from_ms - 1 : 0);
+	client->timeout_ms += BLOCK_MS;
+	result = client_call(client, &request, NEVER_MS, false, err);
+	client->timeout_ms -= BLOCK_MS;
+	return result == 0 ? add_lock(f, f->keys->name, client, err) : -1;
+}
+
+/* Sleeps until a node tells something. Returns whether all is to be opened again. */
+static bool await_change(struct follower *f)
+{
+	const size_t count = f->nodes.count;
+	int64_t wake_ms = earliest(f->look_ms, f->again_ms), left_ms;
+
+	for (size_t i = 0; i < count; i++) {
+		f->slots[i] = (struct pollfd){.fd = -1};
+		if (!cluster_nodes_has_lost(&f->nodes, &f->nodes.clients[i]))
+			wake_ms = earliest(wake_ms, tracking_wait(&f->trackings[i], &f->slots[i]));
+	}
+	f->slots[count] = (struct pollfd){.fd = STDOUT_FILENO};
+	left_ms = wake_ms - clock_ms();
+	poll(f->slots, count + 1, left_ms > 0 ? (int)left_ms : 0);
+	if (clock_ms() >= f->again_ms)
+		return true;
+	if (clock_ms() < f->look_ms)
+		return false;
+	f->look_ms = clock_ms() + LOOK_MS;
+	return cluster_nodes_have_moved(&f->nodes, until_ms(f));
+}
+
+/* Returns 0 when nobody reads our output, 1 when all is to be opened again, or -1. */
+static int listen_to_all(struct follower *f, struct error *err)
+{
+	for (;;) {
+		int result = hear_all(f, err);
+
+		if (result == 0)
+			result = print_changed(f, err);
+		if (result != 0 || ferror(stdout) || has_no_reader())
+			return result;
+		poll(NULL, 0, PAUSE_MS);
+		result = f->keys ? await_entry(f, err) : await_change(f);
+		if (result != 0)
+			return result;
+	}
+}
+
+static int follow_all(struct follower *f, struct error *err)
+{
+	int result;
+
+	do {
+		result = open_all(f, err);
+		if (result == 0)
+			result = listen_to_all(f, err);
+		close_all(f);
+		if (result < 0 && (!f->has_begun || err->status != STATUS_UNAVAILABLE))
+			return -1;
+		if (result < 0)
+			f->tell_ms = earliest(f->tell_ms, until_ms(f));
+		if (result < 0 && clock_ms() >= f->tell_ms)
+			tell_once(&f->is_told, err);
+		if (result != 0)
+			poll(NULL, 0, RETRY_MS);
+	} while (result != 0 && !has_no_reader());
+	return 0;
+}
+
+int follow(const struct invocation *invocation, const struct lock_keys *keys,
+	   struct log_query *query, struct table *table, struct error *err)
+{
+	struct follower f = {
+		.invocation = invocation,
+		.keys = keys,
+		.query = query,
+		.table = table,
+		.steps.messenger = invocation->messenger,
+		.again_ms = NEVER_MS,
+		.tell_ms = NEVER_MS,
+	};
+	int result;
+
+	client_init(&f.client, invocation->server, invocation->options->connect_timeout_ms);
+	f.client.steps = &f.steps;
+	result = follow_all(&f, err);
+	client_close(&f.client);
+	while (f.locks)
+		forget_lock(&f, &f.locks);
+	if (result == 0 && has_no_reader())
+		raise(SIGPIPE);
+	return result;
+}
