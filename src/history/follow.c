@@ -327,23 +327,23 @@ static int read_changed(struct follower *f, struct history *history, struct erro
 static int print_changed(struct follower *f, struct error *err)
 {
 	struct history history = {0};
-	struct error failure, ignored;
-	const int read = read_changed(f, &history, &failure);
+	int result = read_changed(f, &history, err);
+	struct error failure;
 	bool is_known;
-	int result;
 
 	if (!f->keys)
 		history_sort(&history);
-	result = history_add_lines(&history, f->table, f->invocation->options, !f->has_begun, err);
-	if (result == 0)
-		table_flush(f->table);
-	/* an empty log may be that of a wrong name */
-	if (f->keys && !f->has_begun && read == 0 && history.count == 0)
-		lock_list_check(&f->client, f->keys, &is_known, &ignored);
-	history_free(&history);
-	if (result == 0 && read < 0)
+	if (history_add_lines(&history, f->table, f->invocation->options, !f->has_begun, &failure) <
+	    0) {
 		*err = failure;
-	if (result < 0 || read < 0)
+		result = -1;
+	}
+	table_flush(f->table);
+	/* an empty log may be that of a wrong name */
+	if (f->keys && !f->has_begun && result == 0 && history.count == 0)
+		lock_list_check(&f->client, f->keys, &is_known, &failure);
+	history_free(&history);
+	if (result < 0)
 		return -1;
 	f->has_begun = true;
 	if (f->query->from_ms == UNKNOWN_MS)

@@ -69,12 +69,10 @@ static void evaluate(struct times *times)
 /* A COMMAND that had to be stopped has failed, even if it then ended with 0. */
 static bool has_failed(const struct log_event *event)
 {
-	static const char *const causes[] = {"max-hold", "lost", "asked", "wrap died"};
+	const char *cause = event->texts[EVENT_CAUSE];
 
-	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
-		if (strcmp(event->texts[EVENT_CAUSE], causes[i]) == 0)
-			return true;
-	return event_number(event->texts[EVENT_STATUS]) > 0;
+	return event_number(event->texts[EVENT_STATUS]) > 0 ||
+	       (*cause && strcmp(cause, "exit") != 0);
 }
 
 static int count_events(struct stats *stats, const struct history *history, struct error *err)
