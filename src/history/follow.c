@@ -22,9 +22,8 @@
 #include "redis/cluster_nodes.h"
 #include "redis/connection_trace.h"
 #include "redis/reply.h"
-#include "redis/tracking.h"
 
-/* How often a cluster is asked where its slots are. */
+/* How often a cluster is asked where its slots are, and a silent node whether it is still there. */
 #define LOOK_MS 5000
 
 /* While a part of a cluster cannot be seen, how long it is left so at least. */
@@ -60,6 +59,13 @@ struct followed {
 	char name[];
 };
 
+/* A connection over which a node tells which logs have changed. It carries no other requests: who
+ * waits for a reply would miss a change. */
+struct listener {
+	struct client client; /* all zero: there is no connection */
+	int64_t ask_ms;       /* when to ask whether the node is still there */
+};
+
 struct follower {
 	const struct invocation *invocation;
 	const struct lock_keys *keys; /* of the one lock; NULL: all are followed */
@@ -70,7 +76,7 @@ struct follower {
 	struct client client; /* for the one lock */
 	struct connection_trace steps;
 	struct cluster_nodes nodes; /* for all locks */
-	struct tracking *trackings; /* one for each node */
+	struct listener *listeners; /* one for each node */
 	struct pollfd *slots;       /* the same, and standard output */
 	int64_t look_ms;            /* when to ask where the slots are */
 	int64_t again_ms;           /* when to open all again: there are gaps */
@@ -158,22 +164,18 @@ static void forget_lock(struct follower *f, struct followed **at)
 
 /* ---- Opening ---- */
 
-static int start_tracking(struct follower *f, struct error *err)
+static int listen_to(struct follower *f, size_t node, struct error *err)
 {
-	const size_t count = f->nodes.count;
+	const struct request request = {
+		.argv = {"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", LOG_PREFIX}, .argc = 6};
+	const struct client *reader = &f->nodes.clients[node];
+	struct listener *listener = &f->listeners[node];
 
-	f->trackings = calloc(count + 1, sizeof(*f->trackings)); /* calloc(0) may return NULL */
-	f->slots = calloc(count + 1, sizeof(*f->slots));
-	if (!f->trackings || !f->slots)
-		return no_memory(err);
-	for (size_t i = 0; i < count; i++) {
-		const struct client *client = &f->nodes.clients[i];
-
-		if (tracking_start(&f->trackings[i], client->connection.server, LOG_PREFIX,
-				   client->timeout_ms, until_ms(f), err) < 0 &&
-		    !cluster_nodes_lose(&f->nodes, client, err))
-			return -1;
-	}
+	client_init(&listener->client, reader->connection.server, reader->timeout_ms);
+	if (client_call(&listener->client, &request, until_ms(f), false, err) < 0)
+		return cluster_nodes_lose(&f->nodes, reader, err) ? 0 : -1;
+	listener->client.tracks = true;
+	listener->ask_ms = clock_ms() + LOOK_MS;
 	return 0;
 }
 
@@ -203,8 +205,12 @@ static int open_all(struct follower *f, struct error *err)
 	}
 	result = cluster_nodes_open(&f->nodes, f->invocation->server, f->invocation->messenger,
 				    f->invocation->options->connect_timeout_ms, until_ms(f), err);
-	if (result == 0)
-		result = start_tracking(f, err);
+	f->listeners = calloc(f->nodes.count + 1, sizeof(*f->listeners));
+	f->slots = calloc(f->nodes.count + 1, sizeof(*f->slots));
+	if (result == 0 && (!f->listeners || !f->slots))
+		result = no_memory(err);
+	for (size_t i = 0; result == 0 && i < f->nodes.count; i++)
+		result = listen_to(f, i, err);
 	if (result == 0)
 		result = find_locks(f, err);
 	if (result < 0)
@@ -221,11 +227,12 @@ static int open_all(struct follower *f, struct error *err)
 
 static void close_all(struct follower *f)
 {
-	for (size_t i = 0; f->trackings && i < f->nodes.count; i++)
-		tracking_close(&f->trackings[i]);
-	free(f->trackings);
+	for (size_t i = 0; f->listeners && i < f->nodes.count; i++)
+		if (f->listeners[i].client.connection.server)
+			client_close(&f->listeners[i].client);
+	free(f->listeners);
 	free(f->slots);
-	f->trackings = NULL;
+	f->listeners = NULL;
 	f->slots = NULL;
 	cluster_nodes_close(&f->nodes);
 }
@@ -356,6 +363,7 @@ static int print_changed(struct follower *f, struct error *err)
 
 /* ---- Waiting ---- */
 
+/* A log has changed. */
 static int note_change(struct follower *f, const char *key, struct client *client,
 		       struct error *err)
 {
@@ -372,28 +380,57 @@ static int note_change(struct follower *f, const char *key, struct client *clien
 	return result;
 }
 
-/* Notes what the nodes tell. Returns 0, 1 if a node is lost, or -1. */
+/* Without a list all keys may have changed (FLUSHALL). */
+static int note_changes(struct follower *f, const struct redisReply *keys, struct client *client,
+			struct error *err)
+{
+	for (struct followed *lock = f->locks; lock && reply_count(keys) == 0; lock = lock->next)
+		lock->is_due |= lock->client == client;
+	for (size_t i = 0; i < reply_count(keys); i++)
+		if (note_change(f, reply_text(keys, i), client, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Notes what a node tells. Returns 0, 1 if the node is lost, or -1. */
+static int hear(struct follower *f, size_t node, struct error *err)
+{
+	static const struct request request = {.argv = {"TIME"}, .argc = 1};
+	struct listener *listener = &f->listeners[node];
+	struct client *client = &listener->client;
+
+	if (clock_ms() >= listener->ask_ms) {
+		client_request(client, &request);
+		listener->ask_ms = NEVER_MS;
+	}
+	for (;;) {
+		switch (client_step(client)) {
+		case CLIENT_NOTHING:
+			return !client_has_greeted(client);
+		case CLIENT_CHANGED:
+			if (note_changes(f, client->reply, &f->nodes.clients[node], err) < 0)
+				return -1;
+			break;
+		case CLIENT_REPLY:
+			listener->ask_ms = clock_ms() + LOOK_MS;
+			break;
+		case CLIENT_MESSAGE:
+			break;
+		case CLIENT_FAILED:
+		case CLIENT_REFUSED:
+			return 1;
+		}
+	}
+}
+
 static int hear_all(struct follower *f, struct error *err)
 {
-	for (size_t node = 0; node < f->nodes.count; node++) {
-		struct tracking *tracking = &f->trackings[node];
-		struct client *client = &f->nodes.clients[node];
-		enum tracking_event event = TRACKING_NOTHING;
+	int result = 0;
 
-		while (!cluster_nodes_has_lost(&f->nodes, client) &&
-		       (event = tracking_step(tracking)) == TRACKING_CHANGED) {
-			const bool are_all = !tracking_key(tracking, 0);
-
-			for (struct followed *lock = f->locks; lock && are_all; lock = lock->next)
-				lock->is_due |= lock->client == client;
-			for (size_t i = 0; tracking_key(tracking, i); i++)
-				if (note_change(f, tracking_key(tracking, i), client, err) < 0)
-					return -1;
-		}
-		if (event == TRACKING_LOST)
-			return 1;
-	}
-	return 0;
+	for (size_t i = 0; result == 0 && i < f->nodes.count; i++)
+		if (!cluster_nodes_has_lost(&f->nodes, &f->nodes.clients[i]))
+			result = hear(f, i, err);
+	return result;
 }
 
 /* Sleeps until the log of the one lock may have something new, for BLOCK_MS at most. */
@@ -424,9 +461,13 @@ static bool await_change(struct follower *f)
 	int64_t wake_ms = earliest(f->look_ms, f->again_ms), left_ms;
 
 	for (size_t i = 0; i < count; i++) {
+		struct listener *listener = &f->listeners[i];
+
 		f->slots[i] = (struct pollfd){.fd = -1};
-		if (!cluster_nodes_has_lost(&f->nodes, &f->nodes.clients[i]))
-			wake_ms = earliest(wake_ms, tracking_wait(&f->trackings[i], &f->slots[i]));
+		if (cluster_nodes_has_lost(&f->nodes, &f->nodes.clients[i]))
+			continue;
+		wake_ms = earliest(wake_ms, client_wait(&listener->client, &f->slots[i]));
+		wake_ms = earliest(wake_ms, listener->ask_ms);
 	}
 	f->slots[count] = (struct pollfd){.fd = STDOUT_FILENO};
 	left_ms = wake_ms - clock_ms();
