@@ -39,23 +39,23 @@
 #define BLOCK_MS 5000
 #define BLOCK "5000"
 
-/* About so many entries of a lock are remembered: more than twice as many as the server keeps. */
-#define SEEN_MAX 4096
+/* So many entries of a lock are remembered: about twice as many as the server keeps. */
+#define SEEN_MAX 2048
 
 /* A lock that was silent for so long is forgotten: its log expires a week after its last use. */
 #define FORGET_MS (INT64_C(10) * 24 * 3600 * 1000)
 
 /* A lock whose log is followed, and the entries of it that were seen. */
 struct followed {
+	const char *key; /* of its log; stands behind the name. compare_keys reads it */
 	struct followed *next;
 	struct client *client;          /* of the node that has it */
 	bool is_due;                    /* the server may have new entries */
 	int64_t due_ms;                 /* when it was due last */
 	bool is_told;                   /* the user knows why the log cannot be read */
 	char after[ENTRY_ID_MAX_BYTES]; /* the last entry, see struct log_query */
-	uint64_t *ids;                  /* see id_of */
-	size_t count;
-	const char *key; /* of its log; stands behind the name */
+	uint64_t ids[SEEN_MAX];         /* the latest, see id_of: a ring */
+	size_t count;                   /* so many there were */
 	char name[];
 };
 
@@ -112,16 +112,16 @@ static int no_memory(struct error *err)
 
 /* ---- Locks ---- */
 
+/* Of two locks, or of a lock and the address of a key. */
 static int compare_keys(const void *a, const void *b)
 {
-	return strcmp(((const struct followed *)a)->key, ((const struct followed *)b)->key);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The lock with this log, or NULL. */
 static struct followed *find_lock(const struct follower *f, const char *key)
 {
-	const struct followed probe = {.key = key};
-	struct followed **at = tfind(&probe, &f->by_key, compare_keys);
+	struct followed **at = tfind(&key, &f->by_key, compare_keys);
 
 	return at ? *at : NULL;
 }
@@ -158,7 +158,6 @@ static void forget_lock(struct follower *f, struct followed **at)
 
 	*at = lock->next;
 	tdelete(lock, &f->by_key, compare_keys);
-	free(lock->ids);
 	free(lock);
 }
 
@@ -195,7 +194,6 @@ static int open_all(struct follower *f, struct error *err)
 {
 	const int64_t begun_ms = clock_ms();
 	struct error gaps;
-	int result;
 
 	if (f->keys)
 		return add_lock(f, f->keys->name, &f->client, err);
@@ -203,17 +201,17 @@ static int open_all(struct follower *f, struct error *err)
 		lock->is_due = false; /* its node may have another place now */
 		lock->client = NULL;
 	}
-	result = cluster_nodes_open(&f->nodes, f->invocation->server, f->invocation->messenger,
-				    f->invocation->options->connect_timeout_ms, until_ms(f), err);
+	if (cluster_nodes_open(&f->nodes, f->invocation->server, f->invocation->messenger,
+			       f->invocation->options->connect_timeout_ms, until_ms(f), err) < 0)
+		return -1;
 	f->listeners = calloc(f->nodes.count + 1, sizeof(*f->listeners));
 	f->slots = calloc(f->nodes.count + 1, sizeof(*f->slots));
-	if (result == 0 && (!f->listeners || !f->slots))
-		result = no_memory(err);
-	for (size_t i = 0; result == 0 && i < f->nodes.count; i++)
-		result = listen_to(f, i, err);
-	if (result == 0)
-		result = find_locks(f, err);
-	if (result < 0)
+	if (!f->listeners || !f->slots)
+		return no_memory(err);
+	for (size_t i = 0; i < f->nodes.count; i++)
+		if (listen_to(f, i, err) < 0)
+			return -1;
+	if (find_locks(f, err) < 0)
 		return -1;
 	f->look_ms = clock_ms() + LOOK_MS;
 	f->again_ms = NEVER_MS;
@@ -250,30 +248,19 @@ static uint64_t id_of(const struct log_event *event)
 
 static bool is_known(const struct followed *lock, uint64_t id)
 {
-	size_t i = lock->count;
-
-	while (i > 0 && lock->ids[i - 1] != id)
-		i--;
-	return i > 0;
+	for (size_t i = 0; i < lock->count && i < SEEN_MAX; i++)
+		if (lock->ids[i] == id)
+			return true;
+	return false;
 }
 
 /* Takes the events from the first-th on out of the history if they were seen before, and remembers
  * the others. A server that has lost its latest entries, or whose log begins anew, sends all that
  * it has. */
-static int take_new(struct followed *lock, struct history *history, size_t first, struct error *err)
+static void take_new(struct followed *lock, struct history *history, size_t first)
 {
-	uint64_t *ids;
 	size_t kept = first;
 
-	if (lock->count > SEEN_MAX) {
-		memmove(lock->ids, lock->ids + lock->count - SEEN_MAX / 2,
-			SEEN_MAX / 2 * sizeof(*ids));
-		lock->count = SEEN_MAX / 2;
-	}
-	ids = reallocarray(lock->ids, lock->count + history->count - first + 1, sizeof(*ids));
-	if (!ids)
-		return no_memory(err);
-	lock->ids = ids;
 	for (size_t i = first; i < history->count; i++) {
 		const uint64_t id = id_of(&history->events[i]);
 
@@ -281,11 +268,10 @@ static int take_new(struct followed *lock, struct history *history, size_t first
 			free(history->events[i].block);
 			continue;
 		}
-		ids[lock->count++] = id;
+		lock->ids[lock->count++ % SEEN_MAX] = id;
 		history->events[kept++] = history->events[i];
 	}
 	history->count = kept;
-	return 0;
 }
 
 static int read_log(struct follower *f, struct followed *lock, struct history *history,
@@ -301,7 +287,8 @@ static int read_log(struct follower *f, struct followed *lock, struct history *h
 		return -1;
 	if (*history->last_id)
 		strcpy(lock->after, history->last_id);
-	return take_new(lock, history, first, err);
+	take_new(lock, history, first);
+	return 0;
 }
 
 /* If something else uses the name of one of all locks, the other logs are shown all the same. */

@@ -516,7 +516,7 @@ int plot_print(const struct history *history, const char *name, bool is_coloured
 	plot.waiting = calloc((size_t)plot.terminal.columns, sizeof(*plot.waiting));
 	if (result == 0 && (!plot.jobs || !plot.rows || !plot.cells || !plot.waiting))
 		result = fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
-	if (result == 0 && plot.intervals.count > 0)
+	else if (result == 0 && plot.intervals.count > 0)
 		draw(&plot, name);
 	else if (result == 0)
 		printf("%s: nothing is known\n", name);
