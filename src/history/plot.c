@@ -84,7 +84,6 @@ struct plot {
 	int place_width;      /* 0: it is not shown */
 	unsigned char *cells; /* the marks of one row */
 	size_t *waiting;      /* how many at once: the most within each column */
-	size_t most_waiting;
 };
 
 /* ---- Rows ---- */
@@ -98,27 +97,19 @@ static int compare_spans(const void *a, const void *b)
 	return (x->ends_ms > y->ends_ms) - (x->ends_ms < y->ends_ms);
 }
 
-static void describe(struct job *job, const char *by)
+static size_t find_job(struct plot *plot, const char *by)
 {
-	struct owner_process *process = &job->process;
-	const char *user, *host;
+	struct job *new = &plot->jobs[plot->job_count];
+	struct owner_process *process = &new->process;
+	size_t i = 0;
 
 	owner_parse(process, by);
 	process->command = owner_without_folder(process->command);
 	if (!*process->command)
 		process->command = "?";
-	user = process->user;
-	host = process->host;
-	snprintf(job->place, sizeof(job->place), "%s%s%s", user, *user && *host ? "@" : "", host);
-}
-
-static size_t find_job(struct plot *plot, const char *by)
-{
-	struct job *new = &plot->jobs[plot->job_count];
-	size_t i = 0;
-
-	describe(new, by);
-	while (strcmp(plot->jobs[i].process.command, new->process.command) != 0 ||
+	snprintf(new->place, sizeof(new->place), "%s%s%s", process->user,
+		 *process->user && *process->host ? "@" : "", process->host);
+	while (strcmp(plot->jobs[i].process.command, process->command) != 0 ||
 	       strcmp(plot->jobs[i].place, new->place) != 0)
 		i++; /* the search ends at the new one, if not before */
 	plot->job_count += i == plot->job_count;
@@ -286,30 +277,29 @@ static void put_label(const struct plot *plot, const struct job *job)
 
 /* ---- The queue ---- */
 
-static void count_at(struct plot *plot, int64_t ms)
-{
-	const struct intervals *intervals = &plot->intervals;
-	size_t *column = &plot->waiting[column_of(&plot->axis, ms)];
-	size_t waiting = 0;
-
-	for (size_t i = 0; i < intervals->count; i++)
-		waiting += intervals->list[i].waits_ms <= ms && ms < intervals->list[i].holds_ms;
-	*column = MAX(*column, waiting);
-	plot->most_waiting = MAX(plot->most_waiting, waiting);
-}
-
-/* Within a column, the most wait where it begins or where another one begins to wait. */
-static void count_queue(struct plot *plot)
+/* Within a column, the most wait where it begins or where another one begins to wait. Returns how
+ * many that are in the fullest one. */
+static size_t count_queue(struct plot *plot)
 {
 	const struct intervals *intervals = &plot->intervals;
 	const struct axis *axis = &plot->axis;
 	const int64_t length_ms = axis->to_ms - axis->from_ms;
+	const size_t columns = (size_t)axis->columns;
+	size_t most = 0;
 
-	for (int i = 0; i < axis->columns; i++)
-		count_at(plot, axis->from_ms + (i * length_ms + axis->columns - 1) / axis->columns);
-	for (size_t i = 0; i < intervals->count; i++)
-		if (intervals->list[i].waits_ms > axis->from_ms)
-			count_at(plot, intervals->list[i].waits_ms);
+	for (size_t i = 0; i < columns + intervals->count; i++) {
+		const int64_t offset = (int64_t)i * length_ms + axis->columns - 1;
+		const int64_t ms = i < columns ? axis->from_ms + offset / axis->columns
+					       : intervals->list[i - columns].waits_ms;
+		size_t *column = &plot->waiting[column_of(axis, ms)], waiting = 0;
+
+		for (size_t j = 0; j < intervals->count && ms >= axis->from_ms; j++)
+			waiting += intervals->list[j].waits_ms <= ms &&
+				   ms < intervals->list[j].holds_ms;
+		*column = MAX(*column, waiting);
+		most = MAX(most, waiting);
+	}
+	return most;
 }
 
 /* ---- Marks ---- */
@@ -442,9 +432,8 @@ static void put_rows(struct plot *plot)
 }
 
 /* Shows a pile-up even if it has more rows than the screen. */
-static void put_queue(const struct plot *plot)
+static void put_queue(const struct plot *plot, size_t most)
 {
-	const size_t most = plot->most_waiting;
 	int end = plot->axis.columns;
 	char text[64];
 
@@ -485,18 +474,19 @@ static void put_key(const struct plot *plot)
 static void draw(struct plot *plot, const char *name)
 {
 	const int rows = plot->terminal.rows;
+	size_t most_waiting;
 
 	plot->most_rows = (size_t)(rows > 0 ? MAX(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN);
 	make_rows(plot);
 	measure_labels(plot);
 	init_axis(&plot->axis, plot->intervals.from_ms, plot->intervals.to_ms,
 		  plot->terminal.columns - labels_width(plot));
-	count_queue(plot);
+	most_waiting = count_queue(plot);
 	put_title(plot, name);
 	put_axis(plot);
 	put_rows(plot);
-	if (plot->most_waiting > 1)
-		put_queue(plot);
+	if (most_waiting > 1)
+		put_queue(plot, most_waiting);
 	if (MIN(plot->row_count, plot->most_rows) > ROWS_PER_AXIS)
 		put_axis(plot);
 	put_key(plot);
