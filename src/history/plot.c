@@ -145,16 +145,18 @@ static void make_rows(struct plot *plot)
 
 /* The latest rows are shown; of those that ended at the same time, the upper ones in the drawing.
  */
-static bool is_shown(const struct plot *plot, size_t row)
+static bool is_shown(const struct plot *plot, const struct row *row)
 {
-	const struct row *rows = plot->rows;
 	size_t before = 0;
 
-	for (size_t i = 0; i < plot->row_count; i++)
-		before += rows[i].last_ms > rows[row].last_ms ||
-			  (rows[i].last_ms == rows[row].last_ms &&
-			   (rows[i].job < rows[row].job ||
-			    (rows[i].job == rows[row].job && i < row)));
+	for (size_t i = 0; i < plot->row_count; i++) {
+		const struct row *other = &plot->rows[i];
+		const bool is_above =
+			other->job < row->job || (other->job == row->job && other < row);
+
+		before += other->last_ms > row->last_ms ||
+			  (other->last_ms == row->last_ms && is_above);
+	}
 	return before < plot->most_rows;
 }
 
@@ -423,7 +425,7 @@ static void put_rows(struct plot *plot)
 		const struct job *label = &plot->jobs[job];
 
 		for (size_t i = 0; i < plot->row_count; i++) {
-			if (plot->rows[i].job != job || !is_shown(plot, i))
+			if (plot->rows[i].job != job || !is_shown(plot, &plot->rows[i]))
 				continue;
 			put_row(plot, i, label);
 			label = NULL;
