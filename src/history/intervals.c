@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "history/log_reply.h"
+#include "history/events.h"
+#include "lock/lock.h"
+#include "redis/reply.h"
 
 /* The description that owner_describe would have written about a Redisson client. */
 #define BY_REDISSON "\t\t\tredisson"
@@ -17,8 +19,8 @@ static int64_t before(int64_t ms, int64_t length_ms)
 }
 
 /* A wait that ended at ms. */
-static struct interval *add(struct intervals *intervals, const char *by, const char *token,
-			    int64_t ms, int64_t waited_ms)
+static struct interval *add(struct intervals *intervals, const char *by, int64_t ms,
+			    int64_t waited_ms)
 {
 	struct interval *span = &intervals->list[intervals->count++];
 
@@ -27,29 +29,25 @@ static struct interval *add(struct intervals *intervals, const char *by, const c
 		.holds_ms = ms,
 		.ends_ms = ms,
 		.by = by,
-		.token = log_reply_number(token),
+		.token = UNKNOWN_MS,
 	};
 	return span;
 }
 
-static struct interval *add_hold(struct intervals *intervals, const char *by, const char *token,
+static struct interval *add_hold(struct intervals *intervals, const char *by, int64_t token,
 				 int64_t since_ms, int64_t waited_ms)
 {
-	struct interval *span = add(intervals, by, token, since_ms, waited_ms);
+	struct interval *span = add(intervals, by, since_ms, waited_ms);
 
 	span->holds = true;
-	span->end = INTERVAL_UNKNOWN;
+	span->token = token;
 	return span;
 }
 
 /* The hold with this token that nothing has ended yet, or NULL. */
-static struct interval *find_hold(const struct intervals *intervals, const char *text)
+static struct interval *find_hold(const struct intervals *intervals, int64_t token)
 {
-	const int64_t token = log_reply_number(text);
-
-	if (token == UNKNOWN_MS)
-		return NULL;
-	for (size_t i = intervals->count; i > 0; i--)
+	for (size_t i = intervals->count; i > 0 && token != UNKNOWN_MS; i--)
 		if (intervals->list[i - 1].token == token &&
 		    intervals->list[i - 1].end == INTERVAL_UNKNOWN)
 			return &intervals->list[i - 1];
@@ -59,10 +57,11 @@ static struct interval *find_hold(const struct intervals *intervals, const char 
 static void end_hold(struct intervals *intervals, const struct log_event *event,
 		     enum interval_end end)
 {
-	struct interval *span = find_hold(intervals, event->token);
+	const int64_t token = event_number(event->texts[EVENT_TOKEN]);
+	struct interval *span = find_hold(intervals, token);
 
 	if (!span) /* its grant is not among the events */
-		span = add_hold(intervals, event->by, event->token,
+		span = add_hold(intervals, event->texts[EVENT_BY], token,
 				before(event->time_ms, event->held_ms), event->waited_ms);
 	span->ends_ms = MAX(event->time_ms, span->holds_ms);
 	span->end = end;
@@ -70,75 +69,81 @@ static void end_hold(struct intervals *intervals, const struct log_event *event,
 
 static void add_event(struct intervals *intervals, const struct log_event *event)
 {
-	static const struct {
-		const char *name;
-		enum interval_end end;
-	} ends[] = {
-		{"released", INTERVAL_RELEASED},
-		{"expired", INTERVAL_EXPIRED},
-		{"forced", INTERVAL_FORCED},
-		{"lost", INTERVAL_LOST},
-	};
+	const char *by = event->texts[EVENT_BY];
 
 	if (event->time_ms == UNKNOWN_MS)
 		return;
-	if (strcmp(event->name, "granted") == 0)
-		add_hold(intervals, event->by, event->token, event->time_ms, event->waited_ms);
-	else if (strcmp(event->name, "left") == 0 || strcmp(event->name, "superseded") == 0)
-		add(intervals, event->by, "", event->time_ms, event->waited_ms)->end =
-			INTERVAL_LEFT;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (strcmp(event->name, ends[i].name) == 0)
-			end_hold(intervals, event, ends[i].end);
+	switch (event->kind) {
+	case EVENT_GRANTED:
+		add_hold(intervals, by, event_number(event->texts[EVENT_TOKEN]), event->time_ms,
+			 event->waited_ms);
+		break;
+	case EVENT_RELEASED:
+		end_hold(intervals, event, INTERVAL_RELEASED);
+		break;
+	case EVENT_EXPIRED:
+	case EVENT_FORCED:
+	case EVENT_LOST:
+		end_hold(intervals, event, INTERVAL_BROKEN);
+		break;
+	case EVENT_LEFT:
+	case EVENT_SUPERSEDED:
+		add(intervals, by, event->time_ms, event->waited_ms)->end = INTERVAL_LEFT;
+		break;
+	case EVENT_OTHER:
+		break;
+	}
 }
 
-static bool goes_on_now(const struct last_hold *hold, const struct log_reply *history)
+/* No event has ended this hold: it goes on, or its lease ended and no script came by. What stands
+ * where: see lua/scripts/look.lua. */
+static void add_last_hold(struct intervals *intervals, const struct history *history,
+			  const struct redisReply *hold)
 {
-	if (hold->is_alone)
-		return *history->holder && strcmp(history->holder, hold->owner) == 0;
-	return *history->holder && hold->until_ms > history->now_ms;
-}
+	const char *owner = reply_text(hold, 0);
+	const int64_t token = event_number(reply_text(hold, 1)),
+		      since_ms = event_number(reply_text(hold, 2)),
+		      until_ms = event_number(reply_text(hold, 3));
+	const bool is_alone = strcmp(reply_text(hold, 6), MODE_EXCLUSIVE) == 0;
+	const bool goes_on = *history->holder && (is_alone ? strcmp(history->holder, owner) == 0
+							   : until_ms > history->now_ms);
+	struct interval *span = find_hold(intervals, token);
 
-/* No event has ended this hold: it goes on, or its lease ended and no script came by. */
-static void add_last_hold(struct intervals *intervals, const struct log_reply *history,
-			  const struct last_hold *hold)
-{
-	const bool goes_on = goes_on_now(hold, history);
-	const int64_t end_ms =
-		goes_on || hold->until_ms == UNKNOWN_MS ? history->now_ms : hold->until_ms;
-	struct interval *span = find_hold(intervals, hold->token);
-
-	if (!*hold->owner || hold->since_ms == UNKNOWN_MS)
+	if (!*owner || since_ms == UNKNOWN_MS)
 		return;
 	if (!span)
-		span = add_hold(intervals, hold->by, hold->token, hold->since_ms, hold->waited_ms);
-	span->ends_ms = MAX(MIN(end_ms, history->now_ms), span->holds_ms);
-	span->end = goes_on ? INTERVAL_GOES_ON : INTERVAL_EXPIRED;
+		span = add_hold(intervals, reply_text(hold, 5), token, since_ms,
+				event_number(reply_text(hold, 4)));
+	span->ends_ms = goes_on || until_ms == UNKNOWN_MS ? history->now_ms
+							  : MIN(until_ms, history->now_ms);
+	span->ends_ms = MAX(span->ends_ms, span->holds_ms);
+	span->end = goes_on ? INTERVAL_GOES_ON : INTERVAL_BROKEN;
 }
 
 /* Redisson writes no log: of its holder only this moment is known. */
-static void add_redisson_hold(struct intervals *intervals, const struct log_reply *history)
+static void add_redisson_hold(struct intervals *intervals, const struct history *history)
 {
 	bool is_ours = !*history->holder;
 
-	for (size_t i = 0; i < history->hold_count; i++)
-		is_ours |= strcmp(history->holder, history->holds[i].owner) == 0;
+	for (size_t i = 0; i < reply_count(history->holds); i++)
+		is_ours |= strcmp(history->holder, reply_text(reply_at(history->holds, i), 0)) == 0;
 	if (!is_ours)
-		add_hold(intervals, BY_REDISSON, "", history->now_ms, 0)->end = INTERVAL_GOES_ON;
+		add_hold(intervals, BY_REDISSON, UNKNOWN_MS, history->now_ms, 0)->end =
+			INTERVAL_GOES_ON;
 }
 
-static void add_waiter(struct intervals *intervals, const struct present_waiter *waiter,
-		       int64_t now_ms)
+static void add_waiter(struct intervals *intervals, const struct redisReply *waiter, int64_t now_ms)
 {
-	const char *by = *waiter->by ? waiter->by : BY_REDISSON;
-	struct interval *span = add(intervals, by, "", now_ms, UNKNOWN_MS);
+	const int64_t since_ms = event_number(reply_text(waiter, 0));
+	const char *by = reply_text(waiter, 1);
+	struct interval *span = add(intervals, *by ? by : BY_REDISSON, now_ms, UNKNOWN_MS);
 
-	if (waiter->since_ms != UNKNOWN_MS)
-		span->waits_ms = MIN(waiter->since_ms, now_ms);
+	if (since_ms != UNKNOWN_MS)
+		span->waits_ms = MIN(since_ms, now_ms);
 	span->end = INTERVAL_GOES_ON;
 }
 
-static void find_bounds(struct intervals *intervals, const struct log_reply *history)
+static void find_bounds(struct intervals *intervals, const struct history *history)
 {
 	intervals->from_ms = history->from_ms;
 	intervals->to_ms = history->from_ms;
@@ -155,21 +160,21 @@ static void find_bounds(struct intervals *intervals, const struct log_reply *his
 		intervals->to_ms = MAX(intervals->to_ms, history->now_ms);
 }
 
-int intervals_make(struct intervals *intervals, const struct log_reply *history, struct error *err)
+int intervals_make(struct intervals *intervals, const struct history *history, struct error *err)
 {
-	*intervals = (struct intervals){
-		.list = calloc(history->count + history->waiter_count + history->hold_count + 1,
-			       sizeof(struct interval)),
-	};
+	const size_t most = history->count + reply_count(history->holds) +
+			    reply_count(history->waiters) + 1; /* one of Redisson's */
+
+	*intervals = (struct intervals){.list = calloc(most, sizeof(struct interval))};
 	if (!intervals->list)
 		return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
 	for (size_t i = 0; i < history->count; i++)
 		add_event(intervals, &history->events[i]);
-	for (size_t i = 0; i < history->hold_count; i++)
-		add_last_hold(intervals, history, &history->holds[i]);
+	for (size_t i = 0; i < reply_count(history->holds); i++)
+		add_last_hold(intervals, history, reply_at(history->holds, i));
 	add_redisson_hold(intervals, history);
-	for (size_t i = 0; i < history->waiter_count; i++)
-		add_waiter(intervals, &history->waiters[i], history->now_ms);
+	for (size_t i = 0; i < reply_count(history->waiters); i++)
+		add_waiter(intervals, reply_at(history->waiters, i), history->now_ms);
 	find_bounds(intervals, history);
 	return 0;
 }

@@ -7,16 +7,14 @@
 
 #include "base/error.h"
 
-struct log_reply;
+struct history;
 
 enum interval_end {
+	INTERVAL_UNKNOWN, /* nothing tells it */
 	INTERVAL_GOES_ON,
 	INTERVAL_RELEASED,
-	INTERVAL_EXPIRED,
-	INTERVAL_FORCED,
-	INTERVAL_LOST,
-	INTERVAL_LEFT, /* the queue, without a grant */
-	INTERVAL_UNKNOWN,
+	INTERVAL_BROKEN, /* expired, forced or lost */
+	INTERVAL_LEFT,   /* the queue, without a grant */
 };
 
 /* A process that waited, and then held the lock or left the queue, or still does either. Always
@@ -40,8 +38,8 @@ struct intervals {
 	int64_t to_ms;   /* now; without --since, if nothing goes on, when the last one ended */
 };
 
-/* Joins the events of each hold. Returns 0, or -1 with STATUS_OS. Call intervals_free in both
- * cases. */
-int intervals_make(struct intervals *intervals, const struct log_reply *history, struct error *err);
+/* Joins the events of each hold. The history is of one lock, and of a query that wants_now. Returns
+ * 0, or -1 with STATUS_OS. Call intervals_free in both cases. */
+int intervals_make(struct intervals *intervals, const struct history *history, struct error *err);
 
 void intervals_free(struct intervals *intervals);

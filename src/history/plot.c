@@ -1,6 +1,5 @@
-/* A row is an array of columns; of several marks in a column the greatest one is seen. */
-#include "history/plot.h"
-
+/* `log --plot`. A row is an array of columns; of several marks in a column the greatest one is
+ * seen. */
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>
@@ -12,6 +11,7 @@
 
 #include "base/duration.h"
 #include "base/terminal.h"
+#include "history/events.h"
 #include "history/intervals.h"
 #include "lock/owner.h"
 #include "output/timestamp.h"
@@ -36,9 +36,14 @@ enum mark {
 static const struct {
 	const char *fine, *plain; /* with UTF-8, without */
 	const char *colour;
+	const char *meaning;
 } marks[MARKS] = {
-	[NOTHING] = {" ", " ", ""}, [TICK] = {"┊", "|", "90"}, [WAITS] = {"░", ".", "35"},
-	[HOLDS] = {"█", "#", "32"}, [LEFT] = {"×", "x", "35"}, [BAD] = {"!", "!", "1;31"},
+	[NOTHING] = {" ", " ", "", ""},
+	[TICK] = {"┊", "|", "90", ""},
+	[WAITS] = {"░", ".", "35", "waits"},
+	[HOLDS] = {"█", "#", "32", "holds"},
+	[LEFT] = {"×", "x", "35", "left the queue"},
+	[BAD] = {"!", "!", "1;31", "expired, forced, lost"},
 };
 
 static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -63,7 +68,6 @@ struct job {
 struct row {
 	size_t job;
 	int64_t last_ms; /* when its last interval ended */
-	bool shown;
 };
 
 struct plot {
@@ -74,12 +78,12 @@ struct plot {
 	size_t job_count;
 	struct row *rows; /* in the order in which they began */
 	size_t row_count;
+	size_t most_rows;  /* so many are shown */
 	const char *place; /* common to all jobs, so that no label shows it; "": there is none */
 	int command_width;
 	int place_width;      /* 0: it is not shown */
 	unsigned char *cells; /* the marks of one row */
 	size_t *waiting;      /* how many at once: the most within each column */
-	size_t most_waiting;
 };
 
 /* ---- Rows ---- */
@@ -93,26 +97,19 @@ static int compare_spans(const void *a, const void *b)
 	return (x->ends_ms > y->ends_ms) - (x->ends_ms < y->ends_ms);
 }
 
-static void describe(struct job *job, const char *by)
-{
-	const char *user, *host;
-
-	owner_parse(&job->process, by);
-	job->process.command = owner_without_folder(job->process.command);
-	if (!*job->process.command)
-		job->process.command = "?";
-	user = job->process.user;
-	host = job->process.host;
-	snprintf(job->place, sizeof(job->place), "%s%s%s", user, *user && *host ? "@" : "", host);
-}
-
 static size_t find_job(struct plot *plot, const char *by)
 {
 	struct job *new = &plot->jobs[plot->job_count];
+	struct owner_process *process = &new->process;
 	size_t i = 0;
 
-	describe(new, by);
-	while (strcmp(plot->jobs[i].process.command, new->process.command) != 0 ||
+	owner_parse(process, by);
+	process->command = owner_without_folder(process->command);
+	if (!*process->command)
+		process->command = "?";
+	snprintf(new->place, sizeof(new->place), "%s%s%s", process->user,
+		 *process->user && *process->host ? "@" : "", process->host);
+	while (strcmp(plot->jobs[i].process.command, process->command) != 0 ||
 	       strcmp(plot->jobs[i].place, new->place) != 0)
 		i++; /* the search ends at the new one, if not before */
 	plot->job_count += i == plot->job_count;
@@ -128,54 +125,39 @@ static size_t find_row(struct plot *plot, size_t job, const struct interval *spa
 	       (plot->rows[i].job != job || plot->rows[i].last_ms > span->waits_ms))
 		i++;
 	if (i == plot->row_count)
-		plot->rows[plot->row_count++] = (struct row){.job = job, .shown = true};
+		plot->rows[plot->row_count++] = (struct row){.job = job};
 	plot->rows[i].last_ms = span->ends_ms;
 	return i;
 }
 
 /* Sorts the intervals by their beginnings and gives each one a row. */
-static int make_rows(struct plot *plot, struct error *err)
+static void make_rows(struct plot *plot)
 {
 	struct intervals *intervals = &plot->intervals;
-	const size_t most = intervals->count + 1;
 
-	plot->jobs = calloc(most, sizeof(*plot->jobs));
-	plot->rows = calloc(most, sizeof(*plot->rows));
-	if (!plot->jobs || !plot->rows)
-		return fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
 	qsort(intervals->list, intervals->count, sizeof(*intervals->list), compare_spans);
 	for (size_t i = 0; i < intervals->count; i++) {
 		struct interval *span = &intervals->list[i];
 
 		span->row = find_row(plot, find_job(plot, span->by), span);
 	}
-	return 0;
 }
 
-/* Of rows that ended at the same time, the lowest in the drawing is hidden first. */
-static bool is_hidden_before(const struct row *row, const struct row *other)
+/* The latest rows are shown; of those that ended at the same time, the upper ones in the drawing.
+ */
+static bool is_shown(const struct plot *plot, const struct row *row)
 {
-	if (!row->shown || !other->shown)
-		return row->shown;
-	if (row->last_ms != other->last_ms)
-		return row->last_ms < other->last_ms;
-	return row->job >= other->job; /* of the same job, row comes later */
-}
+	size_t before = 0;
 
-/* Hides all rows but the latest. Returns how many it has hidden. */
-static size_t limit_rows(struct plot *plot, size_t most)
-{
-	const size_t hidden = plot->row_count > most ? plot->row_count - most : 0;
+	for (size_t i = 0; i < plot->row_count; i++) {
+		const struct row *other = &plot->rows[i];
+		const bool is_above =
+			other->job < row->job || (other->job == row->job && other < row);
 
-	for (size_t n = 0; n < hidden; n++) {
-		struct row *chosen = plot->rows;
-
-		for (size_t i = 1; i < plot->row_count; i++)
-			if (is_hidden_before(&plot->rows[i], chosen))
-				chosen = &plot->rows[i];
-		chosen->shown = false;
+		before += other->last_ms > row->last_ms ||
+			  (other->last_ms == row->last_ms && is_above);
 	}
-	return hidden;
+	return before < plot->most_rows;
 }
 
 /* ---- The axis ---- */
@@ -185,7 +167,8 @@ static size_t limit_rows(struct plot *plot, size_t most)
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-#define TICK_GAP 3 /* behind the label of a tick */
+#define TICK_GAP 3  /* behind the label of a tick */
+#define DAY_WIDTH 6 /* of "Nov 21", which stands at midnight among shorter ones */
 
 /* Ticks are multiples of a step in local time, so that a day begins at midnight. */
 static const int64_t steps[] = {
@@ -196,15 +179,6 @@ static const int64_t steps[] = {
 	1826 * DAY,  3652 * DAY,  36524 * DAY,
 };
 
-static int tick_width(int64_t step_ms)
-{
-	if (step_ms < SECOND || step_ms > 28 * DAY)
-		return (int)strlen("03:00:12.5");
-	if (step_ms < MINUTE)
-		return (int)strlen("03:00:12");
-	return (int)strlen("Nov 21");
-}
-
 /* The column that a time falls into; the first or last one if it lies outside. */
 static int column_of(const struct axis *axis, int64_t ms)
 {
@@ -213,20 +187,6 @@ static int column_of(const struct axis *axis, int64_t ms)
 	if (ms < axis->from_ms)
 		return 0;
 	return column < axis->columns ? (int)column : axis->columns - 1;
-}
-
-/* Chooses as many ticks as have room for their labels. */
-static void init_axis(struct axis *axis, int64_t from_ms, int64_t to_ms, int columns)
-{
-	size_t i = 0;
-
-	if (to_ms - from_ms < SECOND)
-		from_ms = to_ms - SECOND;
-	*axis = (struct axis){.from_ms = from_ms, .to_ms = to_ms, .columns = columns};
-	while (i + 1 < sizeof(steps) / sizeof(steps[0]) &&
-	       steps[i] * columns / (to_ms - from_ms) < tick_width(steps[i]) + TICK_GAP)
-		i++;
-	axis->step_ms = steps[i];
 }
 
 /* The first tick after this time. */
@@ -258,6 +218,23 @@ static const char *label_tick(const struct axis *axis, int64_t tick_ms,
 		snprintf(text + length, TIMESTAMP_MAX_BYTES - length, ".%d",
 			 (int)(tick_ms % SECOND / 100));
 	return text;
+}
+
+/* Chooses as many ticks as have room for their labels. */
+static void init_axis(struct axis *axis, int64_t from_ms, int64_t to_ms, int columns)
+{
+	const size_t last = sizeof(steps) / sizeof(steps[0]) - 1;
+	char text[TIMESTAMP_MAX_BYTES];
+	int64_t room = 0;
+
+	if (to_ms - from_ms < SECOND)
+		from_ms = to_ms - SECOND;
+	*axis = (struct axis){.from_ms = from_ms, .to_ms = to_ms, .columns = columns};
+	for (size_t i = 0; i <= last && room < TICK_GAP; i++) {
+		axis->step_ms = steps[i];
+		room = steps[i] * columns / (to_ms - from_ms) -
+		       MAX((int64_t)strlen(label_tick(axis, to_ms, text)), DAY_WIDTH);
+	}
 }
 
 /* ---- The labels on the left ---- */
@@ -302,34 +279,29 @@ static void put_label(const struct plot *plot, const struct job *job)
 
 /* ---- The queue ---- */
 
-static void count_at(struct plot *plot, int64_t ms)
-{
-	const struct intervals *intervals = &plot->intervals;
-	size_t *column = &plot->waiting[column_of(&plot->axis, ms)];
-	size_t waiting = 0;
-
-	for (size_t i = 0; i < intervals->count; i++)
-		waiting += intervals->list[i].waits_ms <= ms && ms < intervals->list[i].holds_ms;
-	*column = MAX(*column, waiting);
-	plot->most_waiting = MAX(plot->most_waiting, waiting);
-}
-
-/* Within a column, the most wait where it begins or where another one begins to wait. */
-static int count_queue(struct plot *plot, struct error *err)
+/* Within a column, the most wait where it begins or where another one begins to wait. Returns how
+ * many that are in the fullest one. */
+static size_t count_queue(struct plot *plot)
 {
 	const struct intervals *intervals = &plot->intervals;
 	const struct axis *axis = &plot->axis;
 	const int64_t length_ms = axis->to_ms - axis->from_ms;
+	const size_t columns = (size_t)axis->columns;
+	size_t most = 0;
 
-	plot->waiting = calloc((size_t)axis->columns, sizeof(*plot->waiting));
-	if (!plot->waiting)
-		return fail(err, STATUS_OS, "cannot count the waiters: %s", strerror(ENOMEM));
-	for (int i = 0; i < axis->columns; i++)
-		count_at(plot, axis->from_ms + (i * length_ms + axis->columns - 1) / axis->columns);
-	for (size_t i = 0; i < intervals->count; i++)
-		if (intervals->list[i].waits_ms > axis->from_ms)
-			count_at(plot, intervals->list[i].waits_ms);
-	return 0;
+	for (size_t i = 0; i < columns + intervals->count; i++) {
+		const int64_t offset = (int64_t)i * length_ms + axis->columns - 1;
+		const int64_t ms = i < columns ? axis->from_ms + offset / axis->columns
+					       : intervals->list[i - columns].waits_ms;
+		size_t *column = &plot->waiting[column_of(axis, ms)], waiting = 0;
+
+		for (size_t j = 0; j < intervals->count && ms >= axis->from_ms; j++)
+			waiting += intervals->list[j].waits_ms <= ms &&
+				   ms < intervals->list[j].holds_ms;
+		*column = MAX(*column, waiting);
+		most = MAX(most, waiting);
+	}
+	return most;
 }
 
 /* ---- Marks ---- */
@@ -390,8 +362,7 @@ static void mark_span(struct plot *plot, const struct interval *span)
 		mark_columns(plot, last, last, LEFT);
 	else if (span->waits_ms == span->ends_ms)
 		mark_columns(plot, last, last, WAITS);
-	if (span->end == INTERVAL_EXPIRED || span->end == INTERVAL_FORCED ||
-	    span->end == INTERVAL_LOST)
+	if (span->end == INTERVAL_BROKEN)
 		mark_columns(plot, last, last, BAD);
 }
 
@@ -454,7 +425,7 @@ static void put_rows(struct plot *plot)
 		const struct job *label = &plot->jobs[job];
 
 		for (size_t i = 0; i < plot->row_count; i++) {
-			if (plot->rows[i].job != job || !plot->rows[i].shown)
+			if (plot->rows[i].job != job || !is_shown(plot, &plot->rows[i]))
 				continue;
 			put_row(plot, i, label);
 			label = NULL;
@@ -463,9 +434,8 @@ static void put_rows(struct plot *plot)
 }
 
 /* Shows a pile-up even if it has more rows than the screen. */
-static void put_queue(const struct plot *plot)
+static void put_queue(const struct plot *plot, size_t most)
 {
-	const size_t most = plot->most_waiting;
 	int end = plot->axis.columns;
 	char text[64];
 
@@ -487,58 +457,44 @@ static void put_queue(const struct plot *plot)
 	putchar('\n');
 }
 
-static void put_key(const struct plot *plot, size_t hidden)
+static void put_key(const struct plot *plot)
 {
-	static const struct {
-		enum mark mark;
-		const char *text;
-	} keys[] = {
-		{HOLDS, "holds"},
-		{WAITS, "waits"},
-		{LEFT, "left the queue"},
-		{BAD, "expired, forced, lost"},
-	};
+	static const enum mark keys[] = {HOLDS, WAITS, LEFT, BAD};
 
-	putchar('\n');
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		fputs(i > 0 ? "  " : "", stdout);
-		set_colour(plot, marks[keys[i].mark].colour);
-		put_mark(plot, keys[i].mark);
+		fputs(i > 0 ? "  " : "\n", stdout);
+		set_colour(plot, marks[keys[i]].colour);
+		put_mark(plot, keys[i]);
 		set_colour(plot, "");
-		printf(" %s", keys[i].text);
+		printf(" %s", marks[keys[i]].meaning);
 	}
 	putchar('\n');
-	if (hidden > 0)
-		printf("%zu more rows are not shown\n", hidden);
+	if (plot->row_count > plot->most_rows)
+		printf("%zu more rows are not shown\n", plot->row_count - plot->most_rows);
 }
 
-static int draw(struct plot *plot, const char *name, struct error *err)
+static void draw(struct plot *plot, const char *name)
 {
 	const int rows = plot->terminal.rows;
-	const int most = rows > 0 ? MAX(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN;
-	const size_t hidden = limit_rows(plot, (size_t)most);
+	size_t most_waiting;
 
+	plot->most_rows = (size_t)(rows > 0 ? MAX(ROWS_LEAST, rows - ROWS_BESIDE) : ROWS_UNSEEN);
+	make_rows(plot);
 	measure_labels(plot);
 	init_axis(&plot->axis, plot->intervals.from_ms, plot->intervals.to_ms,
 		  plot->terminal.columns - labels_width(plot));
-	plot->cells = calloc((size_t)plot->axis.columns, sizeof(*plot->cells));
-	if (!plot->cells)
-		return fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
-	if (count_queue(plot, err) < 0)
-		return -1;
+	most_waiting = count_queue(plot);
 	put_title(plot, name);
 	put_axis(plot);
 	put_rows(plot);
-	if (plot->most_waiting > 1)
-		put_queue(plot);
-	if (plot->row_count - hidden > ROWS_PER_AXIS)
+	if (most_waiting > 1)
+		put_queue(plot, most_waiting);
+	if (MIN(plot->row_count, plot->most_rows) > ROWS_PER_AXIS)
 		put_axis(plot);
-	put_key(plot, hidden);
-	return 0;
+	put_key(plot);
 }
 
-int plot_print(const struct log_reply *history, const char *name, bool is_coloured,
-	       struct error *err)
+int plot_print(const struct history *history, const char *name, bool is_coloured, struct error *err)
 {
 	struct plot plot = {.cells = NULL};
 	int result;
@@ -546,10 +502,14 @@ int plot_print(const struct log_reply *history, const char *name, bool is_colour
 	terminal_init(&plot.terminal, STDOUT_FILENO);
 	plot.terminal.colour = is_coloured;
 	result = intervals_make(&plot.intervals, history, err);
-	if (result == 0)
-		result = make_rows(&plot, err);
-	if (result == 0 && plot.intervals.count > 0)
-		result = draw(&plot, name, err);
+	plot.jobs = calloc(plot.intervals.count + 1, sizeof(*plot.jobs));
+	plot.rows = calloc(plot.intervals.count + 1, sizeof(*plot.rows));
+	plot.cells = calloc((size_t)plot.terminal.columns, sizeof(*plot.cells));
+	plot.waiting = calloc((size_t)plot.terminal.columns, sizeof(*plot.waiting));
+	if (result == 0 && (!plot.jobs || !plot.rows || !plot.cells || !plot.waiting))
+		result = fail(err, STATUS_OS, "cannot draw the plot: %s", strerror(ENOMEM));
+	else if (result == 0 && plot.intervals.count > 0)
+		draw(&plot, name);
 	else if (result == 0)
 		printf("%s: nothing is known\n", name);
 	free(plot.cells);

@@ -140,7 +140,7 @@ there() {
 	FAIRLOCK_URL=$'unix:/nonexistent/x\r' run -78 "$FAIRLOCK" status
 	assert_output --partial ': it ends with a carriage return'
 	FAIRLOCK_URL=$'unix:/nonexistent/x\n?db=1' run -78 "$FAIRLOCK" status
-	assert_output --partial ': the path ends with a line break'
+	assert_output --partial ': the path ends with a blank or a line break'
 	FAIRLOCK_URL=$'\xef\xbb\xbfredis://:SECRET@127.0.0.1:1' run -78 "$FAIRLOCK" status
 	assert_output --partial ': it has a byte order mark'
 	refute_output --partial SECRET

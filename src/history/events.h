@@ -1,0 +1,122 @@
+/* The events of locks: asked of the server with the log script, and added to a table. Then what
+ * `log` makes of them: figures, a drawing, and those that are still to come. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "output/table.h"
+
+struct client;
+struct invocation;
+struct lock_keys;
+struct options;
+struct redisReply;
+
+/* A time or duration that is not known. Times are the server's, in milliseconds since the epoch. */
+#define UNKNOWN_MS (-1)
+
+/* The id of an entry of a stream: two numbers of 64 bits. */
+#define ENTRY_ID_MAX_BYTES 48
+
+enum event_kind {
+	EVENT_GRANTED,
+	EVENT_RELEASED,
+	EVENT_EXPIRED,
+	EVENT_FORCED,
+	EVENT_LOST,
+	EVENT_LEFT,
+	EVENT_SUPERSEDED,
+	EVENT_OTHER, /* it changed no hold and no wait */
+};
+
+extern const char *const event_names[EVENT_OTHER];
+
+enum event_text {
+	EVENT_LOCK,
+	EVENT_ID,
+	EVENT_NAME,
+	EVENT_OWNER,
+	EVENT_TOKEN,
+	EVENT_BY,
+	EVENT_STATUS, /* of COMMAND, ... */
+	EVENT_CAUSE,  /* ... and why it ended */
+	EVENT_SLOT,
+	EVENT_ACTOR, /* description of the process that did it, if it was another one */
+	EVENT_TEXTS,
+};
+
+struct log_event {
+	enum event_kind kind;
+	const char *texts[EVENT_TEXTS]; /* "" if unknown */
+	char *block;                    /* has the texts */
+	int64_t time_ms;
+	int64_t waited_ms;
+	int64_t held_ms;
+	size_t place; /* in a list that is being sorted */
+};
+
+/* The events of one lock or of several. Starts as {0}. */
+struct history {
+	struct log_event
+		*events; /* those of one lock are in the order in which they were written */
+	size_t count;
+	/* as the reply for the last lock tells it */
+	char last_id[ENTRY_ID_MAX_BYTES]; /* of its newest entry, shown or not; "": there is none */
+	bool may_lack; /* the server may have dropped earlier events: a log has an end */
+	int64_t now_ms;
+	int64_t from_ms; /* events from here on were asked for; UNKNOWN_MS: all */
+	/* the same, if the query wants_now; it lives until the client's next request */
+	const char *holder;               /* "": the lock is free */
+	const struct redisReply *waiters; /* who is present, in the order of the queue */
+	const struct redisReply *holds;   /* those whose end the log does not have */
+};
+
+struct log_query {
+	char after[ENTRY_ID_MAX_BYTES]; /* only events behind this entry; "": all */
+	char since[24];  /* only events of the last so many ms, or since "@TIME" in ms; "": all */
+	bool wants_now;  /* also the holder and the waiters */
+	int64_t from_ms; /* what since means; UNKNOWN_MS until the server's time is known */
+};
+
+/* Fills since and from_ms with the value of --since: a duration, or a time in the local zone as
+ * people write it. Returns 0, or -1 with STATUS_USAGE. */
+int since_parse(struct log_query *query, const char *text, struct error *err);
+
+/* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */
+int64_t event_number(const char *text);
+
+/* Asks for the events of a lock, and adds them. Returns 0, or -1. */
+int history_fetch(struct history *history, struct client *client, struct log_query *query,
+		  const struct lock_keys *keys, struct error *err);
+
+/* Sorts by time; events of the same time stay in the order of adding. */
+void history_sort(struct history *history);
+
+void history_free(struct history *history);
+
+/* The columns; those of one lock do not repeat its name. */
+extern const struct layout log_layout, log_layout_of_one;
+
+/* Adds a line for each event; of the first ones only so many as --lines lets be shown. */
+int history_add_lines(const struct history *history, struct table *table,
+		      const struct options *options, bool are_first, struct error *err);
+
+/* ---- What log makes of them ---- */
+
+/* Prints the events so far of one lock, or with keys == NULL of all, then each new one, also of
+ * locks that appear later, and on all nodes of a cluster. Goes on when the server is away for a
+ * while. Returns 0 when nobody reads the output any more, or -1. */
+int follow(const struct invocation *invocation, const struct lock_keys *keys,
+	   struct log_query *query, struct table *table, struct error *err);
+
+/* Prints how often a lock was taken, how long that took and lasted, and how busy it was. Returns 0,
+ * or -1 with STATUS_OS. */
+int stats_print(const struct history *history, const char *name, bool json, struct error *err);
+
+/* Draws waiters and holders of a lock to scale, as wide as the screen. Returns 0, or -1 with
+ * STATUS_OS. */
+int plot_print(const struct history *history, const char *name, bool is_coloured,
+	       struct error *err);
