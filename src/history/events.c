@@ -18,8 +18,7 @@
 #include "lock/owner.h"
 #include "lock/wire.h"
 #include "output/timestamp.h"
-#include "redis/client_call.h"
-#include "redis/connection_trace.h"
+#include "redis/client.h"
 #include "redis/reply.h"
 
 #define DIGITS "0123456789"

@@ -18,9 +18,8 @@
 #include "history/events.h"
 #include "lock/lock_keys.h"
 #include "lock/lock_list.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/connection_trace.h"
 #include "redis/reply.h"
 
 /* How often a cluster is asked where its slots are, and a silent node whether it is still there. */
