@@ -24,21 +24,16 @@ static const struct family families[METRIC_COUNT] = {
 	[METRIC_HELD] = {"fairlock_held", GAUGE, "Whether somebody holds the lock."},
 	[METRIC_HOLDERS] = {"fairlock_holders", GAUGE, "How many hold the lock."},
 	[METRIC_SLOTS] = {"fairlock_slots", GAUGE,
-			  "Slots of the lock, as far as holders and waiters show: the largest "
-			  "number wanted or held."},
-	[METRIC_HOLDS] =
-		{"fairlock_holds", GAUGE,
-		 "Hold count of the owner, more than 1 when it went in again; of several holders, "
-		 "of the one whose lease ends first."},
-	[METRIC_HOLD_MS] =
-		{"fairlock_hold_seconds", GAUGE_MS,
-		 "For how long the lock has been held; not known of Redisson's holders."},
+			  "Slots of the lock: the largest number wanted or held."},
+	[METRIC_HOLDS] = {"fairlock_holds", GAUGE,
+			  "Hold count of the owner whose lease ends first."},
+	[METRIC_HOLD_MS] = {"fairlock_hold_seconds", GAUGE_MS,
+			    "For how long it has been held; not known of Redisson's holders."},
 	[METRIC_LEASE_MS] = {"fairlock_lease_remaining_seconds", GAUGE_MS,
 			     "What is left of the lease."},
 	[METRIC_WAITERS] = {"fairlock_waiters", GAUGE, "Waiters who are present."},
-	[METRIC_OLDEST_WAIT_MS] =
-		{"fairlock_oldest_wait_seconds", GAUGE_MS,
-		 "For how long the first of them has waited; not known of Redisson's."},
+	[METRIC_OLDEST_WAIT_MS] = {"fairlock_oldest_wait_seconds", GAUGE_MS,
+				   "The longest of their waits; not known of Redisson's."},
 	[METRIC_GRANTS] = {"fairlock_grants_total", COUNTER,
 			   "Grants by fairlock, not going in again; Redisson's are not seen."},
 	[METRIC_EXPIRIES] = {"fairlock_expiries_total", COUNTER,
@@ -46,6 +41,14 @@ static const struct family families[METRIC_COUNT] = {
 	[METRIC_BREAKS] = {"fairlock_breaks_total", COUNTER, "Holds that were ended by force."},
 	[METRIC_LOSSES] = {"fairlock_losses_total", COUNTER,
 			   "Holds that were over when the holder asked, after a loss of data."},
+};
+
+/* Of the server, without a label. */
+static const struct family globals[] = {
+	{"fairlock_locks", GAUGE, "Locks listed here."},
+	{"fairlock_can_grant", GAUGE,
+	 "Whether the server, or all of a cluster, lets locks be taken."},
+	{"fairlock_unseen_slots", GAUGE, "Slots of the cluster whose locks cannot be seen."},
 };
 
 int prometheus_add(struct prometheus *metrics, const char *name, const int64_t values[METRIC_COUNT],
@@ -82,18 +85,15 @@ static void sort(struct prometheus *metrics)
 	metrics->count = kept;
 }
 
-/* A name is UTF-8 without control characters, so there are two to escape. */
-static void print_label(const char *name)
+static void print_sample(const struct family *family, const char *name, int64_t value)
 {
-	for (; *name; name++) {
-		if (*name == '\\' || *name == '"')
-			putchar('\\');
-		putchar(*name);
-	}
-}
-
-static void print_value(const struct family *family, int64_t value)
-{
+	if (value < 0)
+		return;
+	printf("%s{lock=\"", family->name);
+	/* it is UTF-8 without control characters, so there are two to escape */
+	for (; *name; name++)
+		printf(*name == '\\' || *name == '"' ? "\\%c" : "%c", *name);
+	fputs("\"} ", stdout);
 	if (value == METRIC_ENDLESS)
 		puts("+Inf");
 	else if (family->kind == GAUGE_MS)
@@ -108,41 +108,22 @@ static void print_heading(const struct family *family)
 	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
 }
 
-static void print_family(const struct prometheus *metrics, enum metric metric)
-{
-	const struct family *family = &families[metric];
-
-	print_heading(family);
-	for (size_t i = 0; i < metrics->count; i++) {
-		if (metrics->list[i].values[metric] < 0)
-			continue;
-		printf("%s{lock=\"", family->name);
-		print_label(metrics->list[i].name);
-		fputs("\"} ", stdout);
-		print_value(family, metrics->list[i].values[metric]);
-	}
-}
-
 void prometheus_print(struct prometheus *metrics)
 {
-	static const struct family locks = {"fairlock_locks", GAUGE, "Locks listed here."};
-	static const struct family grants = {
-		"fairlock_can_grant", GAUGE,
-		"Whether the server, or all of a cluster, lets locks be taken."};
-	static const struct family unseen = {"fairlock_unseen_slots", GAUGE,
-					     "Slots of the cluster whose locks cannot be seen."};
-
 	sort(metrics);
-	print_heading(&locks);
-	printf("%s %zu\n", locks.name, metrics->count);
-	print_heading(&grants);
-	if (metrics->grants >= 0)
-		printf("%s %" PRId64 "\n", grants.name, metrics->grants);
-	print_heading(&unseen);
-	if (metrics->unseen_slots >= 0)
-		printf("%s %" PRId64 "\n", unseen.name, metrics->unseen_slots);
-	for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
-		print_family(metrics, metric);
+	const int64_t values[] = {(int64_t)metrics->count, metrics->grants, metrics->unseen_slots};
+
+	for (size_t i = 0; i < sizeof(globals) / sizeof(globals[0]); i++) {
+		print_heading(&globals[i]);
+		if (values[i] >= 0)
+			printf("%s %" PRId64 "\n", globals[i].name, values[i]);
+	}
+	for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+		print_heading(&families[metric]);
+		for (size_t i = 0; i < metrics->count; i++)
+			print_sample(&families[metric], metrics->list[i].name,
+				     metrics->list[i].values[metric]);
+	}
 }
 
 void prometheus_free(struct prometheus *metrics)

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,11 +19,10 @@
 #include "base/utf8.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
-#include "output/column_words.h"
 
 #define CHOSEN_MAX 64
-#define NOTHING_MAX_BYTES 2048
-#define ESCAPED_MAX_BYTES 12 /* what a byte may become: U+FFFD, whose bytes are escaped */
+#define TEXT_MAX_BYTES 8192 /* more than the widest terminal takes */
+#define HELP_WIDTH 78
 
 /* A column of the layout that is to be printed. */
 struct chosen {
@@ -66,23 +64,122 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot print a table: %s", strerror(ENOMEM));
 }
 
-/* ---- Columns ---- */
+/* ---- What columns mean ---- */
 
-static void refuse_column(const struct layout *layout, const char *verb, const char *name,
-			  struct error *err)
+/* One word means the same in all tables. others: what other programs call it, in small letters. */
+static const struct meaning {
+	char name[16], meaning[56], others[56];
+} meanings[] = {
+	{"NAME", "name of the lock", "lock key resource"},
+	{"STATE", "free, held or kept", "status st locked"},
+	{"MODE", "exclusive, shared or slots", "kind type shared"},
+	{"SLOT", "slot of the holder", "number name index"},
+	{"SLOTS", "slots that the waiter wants: how many, or their names", "slot number count"},
+	{"OWNER", "owner ID, for --owner and --remove", "id uuid holder identity"},
+	{"HOST", "host of the process", "node hostname machine address addr"},
+	{"PID", "process ID", "process procid"},
+	{"USER", "user of the process", "uid login username"},
+	{"COMMAND", "command of the process", "cmd comm args exe"},
+	{"REASON", "why the process wants the lock: its --reason", "why note message"},
+	{"CLIENT", "fairlock or redisson", "program lib type"},
+	{"HELD_MS", "how long the lock is or was held, in milliseconds", ""},
+	{"HELD", "how long the lock is or was held", "age elapsed etime since duration"},
+	{"LEASE_MS", "how long the lease still lasts, in milliseconds", "pttl"},
+	{"LEASE", "how long the lease still lasts", "ttl expires expiry timeout"},
+	{"UNTIL", "when the lease ends, or the time for which it is kept", "end expires"},
+	{"LAST_START", "when a command of the lock was started last", "started run start"},
+	{"LAST_OK", "when a command of the lock last ended with 0", "success succeeded done ok"},
+	{"HOLDS", "how many times the owner holds the lock", "count depth"},
+	{"TOKEN", "fencing token, which grows with each grant", "fence fencing"},
+	{"WAITERS", "how many processes wait for the lock", "queue waiting length blocked"},
+	{"POSITION", "place in the queue; 1 is next", "pos place rank number"},
+	{"WAITING_MS", "how long the process has waited, in milliseconds", ""},
+	{"WAITING", "how long the process has waited", "age elapsed etime since"},
+	{"PRESENT", "whether the process is connected", "alive online connected state"},
+	{"TIME", "when it happened", "date timestamp when at"},
+	{"EVENT", "what happened to the lock", "action type state what"},
+	{"STATUS", "exit status of the command, as a shell shows it", "exit code rc result"},
+	{"CAUSE", "why the command ended", "why signal exit reason"},
+	{"BY", "who broke, asked or removed it", "actor whom user breaker"},
+	{"WHO", "user and host of the process", "user@host"},
+	{"WAITED_MS", "how long the process had waited, in milliseconds", ""},
+	{"WAITED", "how long the process had waited", "waiting wait"},
+};
+
+static const struct meaning *find_meaning(const char *name)
 {
-	char shown[SHORT_MAX_BYTES], cause[COLUMN_CAUSE_MAX_BYTES];
-	const char *meant = NULL;
+	static const struct meaning unknown;
+
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strcmp(meanings[i].name, name) == 0)
+			return &meanings[i];
+	return &unknown;
+}
+
+const char *column_meaning(const char *name)
+{
+	return find_meaning(name)->meaning;
+}
+
+void column_help_names(const struct layout *layout, FILE *out)
+{
+	int used = fprintf(out, "Columns (-o help tells what they are):");
+
+	for (size_t i = 0; i < layout->column_count; i++) {
+		const char *name = layout->columns[i].name;
+		const bool is_last = i + 1 == layout->column_count;
+
+		if (used + 2 + (int)strlen(name) > HELP_WIDTH)
+			used = fprintf(out, "\n ") - 1;
+		used += fprintf(out, " %s%s", name, is_last ? "\n" : ",");
+	}
+}
+
+void column_help_list(const struct layout *layout, FILE *out)
+{
+	for (size_t i = 0; i < layout->column_count; i++)
+		fprintf(out, "%-11s %s\n", layout->columns[i].name,
+			column_meaning(layout->columns[i].name));
+}
+
+/* ---- The choice of columns ---- */
+
+/* Whether it is one of these words, which have blanks between them. Case does not count. */
+static bool is_among(const char *words, const char *word)
+{
+	const size_t length = strlen(word);
+
+	for (const char *at = words; length > 0 && (at = strcasestr(at, word)) != NULL; at++)
+		if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+			return true;
+	return false;
+}
+
+static int refuse_column(const struct layout *layout, const char *verb, const char *name,
+			 struct error *err)
+{
+	const char *meant = strcasecmp(name, "json") == 0  ? "--json"
+			    : strcasecmp(name, "raw") == 0 ? "--raw"
+							   : NULL;
+	char shown[SHORT_MAX_BYTES];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, name);
 	for (size_t i = 0; i < layout->column_count; i++) {
-		nearest_try(&nearest, layout->columns[i].name);
-		if (!meant && column_is_called(layout->columns[i].name, name))
-			meant = layout->columns[i].name;
+		const char *column = layout->columns[i].name;
+
+		nearest_try(&nearest, column);
+		if (!meant && is_among(find_meaning(column)->others, name))
+			meant = column;
 	}
-	fail(err, STATUS_USAGE, "cannot %s column '%s': %s", verb, shorten(shown, name),
-	     column_refuse(cause, name, meant ? meant : nearest.best));
+	shorten(shown, name);
+	if (!meant && !*nearest.best)
+		return fail(err, STATUS_USAGE,
+			    "cannot %s column '%s': there is no such column, '-o help' lists them",
+			    verb, shown);
+	return fail(err, STATUS_USAGE,
+		    "cannot %s column '%s': there is no such column, did you mean %s?", verb, shown,
+		    meant ? meant : nearest.best);
 }
 
 static const struct column *find_column(const struct layout *layout, const char *verb,
@@ -97,24 +194,26 @@ static const struct column *find_column(const struct layout *layout, const char 
 
 static int choose(struct table *table, const char *list, bool is_usual, struct error *err)
 {
-	char *copy = strdup(list), *rest = copy, *name;
-	int result = copy ? 0 : no_memory(err);
+	size_t length;
 
-	while (result == 0 && *list && (name = strsep(&rest, ",")) != NULL) {
-		const struct column *column = find_column(table->layout, "show", name, err);
+	for (const char *at = list; *list; at += length + 1) {
+		const struct column *column;
+		char name[SHORT_MAX_BYTES];
 
+		length = strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
+		column = find_column(table->layout, "show", name, err);
 		if (!column)
-			result = -1;
-		else if (table->count == CHOSEN_MAX)
-			result = fail(err, STATUS_USAGE,
-				      "cannot show a table: it has more than %d columns",
-				      CHOSEN_MAX);
-		else
-			table->chosen[table->count++] = (struct chosen){
-				column, is_usual, .width = (int)strlen(column->name)};
+			return -1;
+		if (table->count == CHOSEN_MAX)
+			return fail(err, STATUS_USAGE,
+				    "cannot show a table: it has more than %d columns", CHOSEN_MAX);
+		table->chosen[table->count++] =
+			(struct chosen){column, is_usual, .width = (int)strlen(column->name)};
+		if (!at[length])
+			break;
 	}
-	free(copy);
-	return result;
+	return 0;
 }
 
 static int choose_columns(struct table *table, struct error *err)
@@ -145,8 +244,8 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 		return NULL;
 	}
 	table->layout = layout;
-	table->options = options;
 	table->nothing = layout->nothing;
+	table->options = options;
 	table->is_on_screen = isatty(STDOUT_FILENO) == 1 && table_is_for_people(table);
 	table->is_coloured =
 		terminal_colours(options->colour, STDOUT_FILENO) && table_is_for_people(table);
@@ -244,54 +343,50 @@ static const char *text_of(const struct table *table, const struct column *colum
 	return cell;
 }
 
-/* Whether the bytes of a character are written as \xe4, as lsblk(8) does: with --raw those of
- * blanks, in a file or a pipe those of what the locale cannot show. */
-static bool is_escaped(const struct table *table, uint32_t code, const char *next)
+/* Writes a character, or a byte that is none, to a file or a pipe: as \xe4, as lsblk(8) does, with
+ * --raw if it is a blank or harmful, else if the locale cannot show it. */
+static void put_character(const struct table *table, const char *bytes, size_t length,
+			  uint32_t code, FILE *out)
 {
+	bool is_escaped;
+
 	if (table->options->raw)
-		return code == ' ' || code == '\\' || utf8_is_harmful(code);
-	if (table->is_on_screen)
-		return false; /* terminal_cut sees to what is harmful there */
-	if (code < 0x80)
-		return utf8_is_control(code) || (code == '\\' && *next == 'x');
-	return !table->terminal.utf8 || wcwidth((wchar_t)code) < 0;
+		is_escaped = !length || code == ' ' || code == '\\' || utf8_is_harmful(code);
+	else if (length == 1)
+		is_escaped = utf8_is_control(code) || (code == '\\' && bytes[1] == 'x');
+	else
+		is_escaped = !table->terminal.utf8 || wcwidth((wchar_t)code) < 0;
+	if (!table->options->raw && (!length || (code >= 0x7f && utf8_is_harmful(code))))
+		fputc('?', out);
+	else
+		for (size_t i = 0; i < MAX(length, 1); i++)
+			fprintf(out, is_escaped ? "\\x%02x" : "%c", (unsigned char)bytes[i]);
 }
 
-/* Returns a copy of the text as it is printed, with room for the mark of a cut. NULL: no memory. */
+/* Returns a copy of the text as it is printed; terminal_cut sees to what is harmful on a screen,
+ * and json_text in JSON. NULL: no memory. */
 static char *show(const struct table *table, const char *text)
 {
-	const bool is_raw = table->options->raw, is_file = !is_raw && !table->is_on_screen;
-	char *shown, *end, *shrunk;
+	const bool is_raw = table->options->raw;
+	char *shown = NULL;
+	size_t size, length;
+	FILE *out;
 
-	if (table->options->json)
+	if (table->options->json || table->is_on_screen)
 		return strdup(text);
 	if (is_raw && (!*text || strcmp(text, "-") == 0))
 		return strdup(*text ? "\\x2d" : "-");
-	shown = end = malloc(strlen(text) * ESCAPED_MAX_BYTES + 1);
-	while (shown && *text) {
-		uint32_t code;
-		size_t length = utf8_decode(text, &code);
-		const char *from = text;
+	out = open_memstream(&shown, &size);
+	for (; out && *text; text += MAX(length, 1)) {
+		uint32_t code = 0;
 
-		text += length ? length : 1;
-		if (length == 0) {
-			from = is_raw ? from : UTF8_REPLACEMENT;
-			length = is_raw ? 1 : 3;
-			code = is_raw ? 0x80 : 0xfffd;
-		}
-		if (is_file && code >= 0x7f && utf8_is_harmful(code))
-			*end++ = '?';
-		else if (is_escaped(table, code, text))
-			for (size_t i = 0; i < length; i++)
-				end += sprintf(end, "\\x%02x", (unsigned char)from[i]);
-		else
-			end = mempcpy(end, from, length);
+		length = utf8_decode(text, &code);
+		put_character(table, text, length, code, out);
 	}
-	if (!shown)
-		return NULL;
-	*end = '\0';
-	shrunk = realloc(shown, (size_t)(end - shown) + sizeof("…"));
-	return shrunk ? shrunk : shown;
+	if (!out || fclose(out) == 0)
+		return shown;
+	free(shown);
+	return NULL;
 }
 
 static struct line *new_line(struct table *table)
@@ -498,7 +593,7 @@ static void put_cell(const struct table *table, const struct chosen *chosen, con
 }
 
 /* Writes a line, or for NULL the headings. */
-static void put_line(const struct table *table, struct line *line, FILE *out)
+static void put_line(const struct table *table, const struct line *line, FILE *out)
 {
 	size_t last = table->count - 1;
 
@@ -506,16 +601,17 @@ static void put_line(const struct table *table, struct line *line, FILE *out)
 		last--;
 	for (size_t c = 0; c <= last; c++) {
 		const struct chosen *chosen = &table->chosen[c];
-		const char end = c < last ? ' ' : '\n';
-		char *text = line ? line->cells[c].text : NULL;
+		const char *text = line ? line->cells[c].text : chosen->column->name;
+		char cut[TEXT_MAX_BYTES];
 
 		if (chosen->is_hidden)
 			continue;
-		if (text && table->is_on_screen)
-			terminal_cut(&table->terminal, text, strlen(text) + sizeof("…"), text,
-				     chosen->width);
-		put_cell(table, chosen, text ? text : chosen->column->name,
-			 text ? line->cells[c].colour : TABLE_BOLD, end, out);
+		if (line && table->is_on_screen) {
+			terminal_cut(&table->terminal, cut, sizeof(cut), text, chosen->width);
+			text = cut;
+		}
+		put_cell(table, chosen, text, line ? line->cells[c].colour : TABLE_BOLD,
+			 c < last ? ' ' : '\n', out);
 	}
 }
 
@@ -530,24 +626,21 @@ static void put_lines(struct table *table, FILE *out)
 	table->is_begun = true;
 }
 
-static void put_nothing(const struct table *table, FILE *out)
-{
-	char shown[NOTHING_MAX_BYTES];
-
-	terminal_cut(&table->terminal, shown, sizeof(shown), table->nothing, NOTHING_MAX_BYTES);
-	fprintf(out, "%s\n", shown);
-}
-
 static void put_table(struct table *table, FILE *out)
 {
+	char nothing[TEXT_MAX_BYTES];
+
 	if (table->line_count > 0)
 		qsort(table->lines, table->line_count, sizeof(*table->lines), compare_lines);
-	if (table->options->json)
+	if (table->options->json) {
 		print_json(table);
-	else if (table->line_count > 0)
+	} else if (table->line_count > 0) {
 		put_lines(table, out);
-	else if (table->is_on_screen)
-		put_nothing(table, out);
+	} else if (table->is_on_screen) {
+		terminal_cut(&table->terminal, nothing, sizeof(nothing), table->nothing,
+			     TEXT_MAX_BYTES);
+		fprintf(out, "%s\n", nothing);
+	}
 	if (table->last && table->is_on_screen)
 		fprintf(out, "%s\n", table->last);
 }
@@ -558,23 +651,11 @@ void table_print(struct table *table)
 	put_table(table, stdout);
 }
 
-char *table_text(struct table *table, int columns, struct error *err)
+void table_draw(struct table *table, FILE *out, int columns)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
 	table->is_on_screen = true;
 	table->terminal.columns = columns;
-	if (out)
-		put_table(table, out);
-	if (out && fclose(out) == 0) {
-		text[size - 1] = '\0';
-		return text;
-	}
-	free(text);
-	no_memory(err);
-	return NULL;
+	put_table(table, out);
 }
 
 void table_flush(struct table *table)

@@ -1,7 +1,7 @@
 /* Fuzzes a server's replies to commands that list, count, draw and examine locks. The first byte of
  * an input chooses the command, the rest is the server's script: see parts/world.h.
  *
- * For: commands/status.c commands/status_line.c commands/queue.c commands/log.c history/log_reply.c
+ * For: commands/status.c commands/look.c commands/queue.c commands/log.c history/log_reply.c
  * history/log_table.c history/intervals.c history/log_stats.c history/plot.c lock/owner.c
  * output/prometheus.c output/table.c base/json.c base/utf8.c output/timestamp.c base/terminal.c
  * lock/lock_list.c redis/cluster_nodes.c commands/doctor.c doctor/diagnose.c
