@@ -190,36 +190,27 @@ static void resize(struct watching *w)
 	w->next_ms = 0;
 }
 
-/* The screen comes back after all signals: one of them may end a process that Ctrl-Z stopped. */
 static void take_signals(struct watching *w)
 {
 	struct signalfd_siginfo info;
 
 	while (signal_fd_next(&w->signals, &info)) {
-		switch (info.ssi_signo) {
-		case SIGWINCH:
-			if (w->has_screen)
-				resize(w);
-			break;
-		case SIGTSTP:
-			if (signal_fd_ignores(SIGTSTP))
-				break;
+		const int signo = (int)info.ssi_signo;
+
+		if (signo == SIGTSTP && !signal_fd_ignores(SIGTSTP)) {
 			leave(w);
 			raise(SIGSTOP);
-			break;
-		case SIGCONT: /* perhaps after a SIGSTOP: the shell has changed the terminal */
-			w->has_screen = false;
-			break;
-		default:
-			if (!signal_fd_is_deadly((int)info.ssi_signo))
-				break;
+		} else if (signo == SIGCONT) {
+			/* The shell has changed the terminal. What ends a process that Ctrl-Z
+			 * stopped has a lower number, and so has come before. */
+			enter(w);
+			resize(w);
+		} else if (signo == SIGWINCH) {
+			resize(w);
+		} else if (signal_fd_is_deadly(signo)) {
 			leave(w);
-			die_of((int)info.ssi_signo);
+			die_of(signo);
 		}
-	}
-	if (!w->has_screen) {
-		enter(w);
-		resize(w);
 	}
 }
 
