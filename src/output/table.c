@@ -28,19 +28,15 @@
 struct chosen {
 	const struct column *column;
 	bool is_usual; /* it may be left out: -o does not name it */
-	bool is_hidden;
-	int width; /* of all lines so far */
-};
-
-struct cell {
-	char *text; /* as it is printed; in JSON before it is put in quotes */
-	enum table_colour colour;
+	int width;     /* of all lines so far */
 };
 
 struct line {
 	char *key;     /* what the lines are sorted by: the cell of --sort, or the rank */
 	size_t number; /* keeps lines of the same key in the order of their making */
-	struct cell *cells;
+	/* as they are printed; in JSON before they are put in quotes; NULL: not chosen */
+	char *cells[TABLE_COLUMNS_MAX];
+	enum table_colour colours[TABLE_COLUMNS_MAX];
 };
 
 struct table {
@@ -261,9 +257,8 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 static void remove_lines(struct table *table)
 {
 	for (size_t i = 0; i < table->line_count; i++) {
-		for (size_t c = 0; c < table->count; c++)
-			free(table->lines[i].cells[c].text);
-		free(table->lines[i].cells);
+		for (size_t c = 0; c < TABLE_COLUMNS_MAX; c++)
+			free(table->lines[i].cells[c]);
 		free(table->lines[i].key);
 	}
 	table->line_count = 0;
@@ -358,9 +353,11 @@ static void put_character(const struct table *table, const char *bytes, size_t l
 		is_escaped = !table->terminal.utf8 || wcwidth((wchar_t)code) < 0;
 	if (!table->options->raw && (!length || (code >= 0x7f && utf8_is_harmful(code))))
 		fputc('?', out);
+	else if (!is_escaped)
+		fwrite(bytes, 1, length, out);
 	else
 		for (size_t i = 0; i < MAX(length, 1); i++)
-			fprintf(out, is_escaped ? "\\x%02x" : "%c", (unsigned char)bytes[i]);
+			fprintf(out, "\\x%02x", (unsigned char)bytes[i]);
 }
 
 /* Returns a copy of the text as it is printed; terminal_cut sees to what is harmful on a screen,
@@ -389,43 +386,28 @@ static char *show(const struct table *table, const char *text)
 	return NULL;
 }
 
-static struct line *new_line(struct table *table)
-{
-	struct line *lines = reallocarray(table->lines, table->line_count + 1, sizeof(*lines));
-	struct line *line;
-
-	if (!lines)
-		return NULL;
-	table->lines = lines;
-	line = &lines[table->line_count];
-	*line = (struct line){.number = table->line_count,
-			      .cells = calloc(table->count, sizeof(*line->cells))};
-	if (!line->cells)
-		return NULL;
-	table->line_count++;
-	return line;
-}
-
 int table_add(struct table *table, const struct table_row *row, struct error *err)
 {
-	const struct column *first = table->layout->columns;
-	const char *key = table->sorting ? row->cells[table->sorting - first] : row->rank;
-	struct line *line = new_line(table);
+	const struct column *columns = table->layout->columns;
+	const char *key = table->sorting ? row->cells[table->sorting - columns] : row->rank;
+	struct line *line = reallocarray(table->lines, table->line_count + 1, sizeof(*line));
 
 	if (!line)
 		return no_memory(err);
-	line->key = strdup(key ? key : "");
+	table->lines = line;
+	line += table->line_count;
+	*line = (struct line){.key = strdup(key ? key : ""), .number = table->line_count++};
 	if (!line->key)
 		return no_memory(err);
+	memcpy(line->colours, row->colours, sizeof(line->colours));
 	for (size_t i = 0; i < table->count; i++) {
 		const struct column *column = table->chosen[i].column;
+		const ptrdiff_t c = column - columns;
 		char made[TIMESTAMP_MAX_BYTES];
-		const char *text = text_of(table, column, row->cells[column - first], made);
-		struct cell *cell = &line->cells[i];
 
-		cell->text = show(table, text);
-		cell->colour = row->colours[column - first];
-		if (!cell->text)
+		if (!line->cells[c]) /* -o may name a column twice */
+			line->cells[c] = show(table, text_of(table, column, row->cells[c], made));
+		if (!line->cells[c])
 			return no_memory(err);
 	}
 	return 0;
@@ -440,30 +422,39 @@ static int compare_lines(const void *a, const void *b)
 	return order ? order : x->number < y->number ? -1 : 1;
 }
 
+static char *cell_of(const struct table *table, const struct line *line, size_t place)
+{
+	return line->cells[table->chosen[place].column - table->layout->columns];
+}
+
 /* ---- JSON ---- */
 
-/* Cuts the text into its words. */
-static void put_list(struct json *json, const char *name, char *text)
+static void put_words(struct json *json, const char *name, char *text)
 {
-	char *word;
+	char *comma;
 
 	json_open(json, name, '[');
-	while ((word = strsep(&text, ",")) != NULL)
-		json_text(json, NULL, word);
+	for (; (comma = strchr(text, ',')) != NULL; text = comma + 1) {
+		*comma = '\0';
+		json_text(json, NULL, text);
+		*comma = ',';
+	}
+	json_text(json, NULL, text);
 	json_close(json, ']');
 }
 
 static void put_value(struct json *json, const struct column *column, char *text)
 {
+	const bool is_list = column->kind == COLUMN_LIST;
+
 	if (!*text)
 		json_text(json, column->name, NULL);
 	else if (column->kind == COLUMN_BOOLEAN)
 		json_printf(json, column->name, *text == '1' ? "true" : "false");
-	else if (column->kind == COLUMN_NUMBER ||
-		 (column->kind == COLUMN_LIST && is_number(text) && *text != '-'))
+	else if (column->kind == COLUMN_NUMBER || (is_list && is_number(text) && *text != '-'))
 		json_printf(json, column->name, "%s", text);
-	else if (column->kind == COLUMN_LIST)
-		put_list(json, column->name, text);
+	else if (is_list)
+		put_words(json, column->name, text);
 	else
 		json_text(json, column->name, text);
 }
@@ -471,8 +462,8 @@ static void put_value(struct json *json, const struct column *column, char *text
 static void put_object(struct json *json, const struct table *table, const struct line *line)
 {
 	json_open(json, NULL, '{');
-	for (size_t c = 0; c < table->count; c++)
-		put_value(json, table->chosen[c].column, line->cells[c].text);
+	for (size_t i = 0; i < table->count; i++)
+		put_value(json, table->chosen[i].column, cell_of(table, line, i));
 	json_close(json, '}');
 }
 
@@ -498,21 +489,6 @@ static void print_json(const struct table *table)
 
 /* ---- Lines of text ---- */
 
-/* Measures a column. Returns whether one of its cells has a text, and not the common one. */
-static bool measure(const struct table *table, struct chosen *chosen, size_t c)
-{
-	const char *common = chosen->column->common;
-	bool is_used = false;
-
-	for (size_t i = 0; i < table->line_count; i++) {
-		const char *text = table->lines[i].cells[c].text;
-
-		is_used |= *text && (!common || strcmp(text, common) != 0);
-		chosen->width = MAX(chosen->width, terminal_width(&table->terminal, text));
-	}
-	return is_used;
-}
-
 static int narrowest(const struct chosen *chosen)
 {
 	const int least = chosen->column->least;
@@ -526,8 +502,7 @@ static int total(const struct table *table, bool is_cut)
 	int sum = -1;
 
 	for (const struct chosen *c = table->chosen; c < table->chosen + table->count; c++)
-		if (!c->is_hidden)
-			sum += (is_cut ? narrowest(c) : c->width) + 1;
+		sum += (is_cut ? narrowest(c) : c->width) + 1;
 	return sum;
 }
 
@@ -536,8 +511,7 @@ static struct chosen *least_important(struct table *table)
 	struct chosen *found = NULL;
 
 	for (struct chosen *c = table->chosen; c < table->chosen + table->count; c++)
-		if (!c->is_hidden && c->is_usual &&
-		    c->column->spare > (found ? found->column->spare : 0))
+		if (c->is_usual && c->column->spare > (found ? found->column->spare : 0))
 			found = c;
 	return found;
 }
@@ -547,9 +521,16 @@ static struct chosen *widest(struct table *table)
 	struct chosen *found = NULL;
 
 	for (struct chosen *c = table->chosen; c < table->chosen + table->count; c++)
-		if (!c->is_hidden && c->width > MAX(narrowest(c), found ? found->width : 0))
+		if (c->width > MAX(narrowest(c), found ? found->width : 0))
 			found = c;
 	return found;
+}
+
+static void leave_out(struct table *table, struct chosen *chosen)
+{
+	table->count--;
+	memmove(chosen, chosen + 1,
+		(size_t)(table->chosen + table->count - chosen) * sizeof(*chosen));
 }
 
 /* Columns are left out only if cutting is not enough. If nothing is, the table stays too wide. */
@@ -558,7 +539,7 @@ static void fit(struct table *table)
 	struct chosen *chosen;
 
 	while (total(table, true) > table->terminal.columns && (chosen = least_important(table)))
-		chosen->is_hidden = true;
+		leave_out(table, chosen);
 	while (total(table, false) > table->terminal.columns && (chosen = widest(table)))
 		chosen->width--;
 }
@@ -566,12 +547,19 @@ static void fit(struct table *table)
 /* Later lines have the columns of the first ones, and stand below them. */
 static void lay_out(struct table *table)
 {
-	for (size_t c = 0; c < table->count; c++) {
+	for (size_t c = table->count; c-- > 0;) {
 		struct chosen *chosen = &table->chosen[c];
-		const bool is_used = measure(table, chosen, c);
+		const char *common = chosen->column->common;
+		bool is_used = false;
 
-		if (!table->is_begun && chosen->is_usual && chosen->column->is_rare)
-			chosen->is_hidden = !is_used;
+		for (size_t i = 0; i < table->line_count; i++) {
+			const char *text = cell_of(table, &table->lines[i], c);
+
+			is_used |= *text && (!common || strcmp(text, common) != 0);
+			chosen->width = MAX(chosen->width, terminal_width(&table->terminal, text));
+		}
+		if (!table->is_begun && chosen->is_usual && chosen->column->is_rare && !is_used)
+			leave_out(table, chosen);
 	}
 	if (table->is_on_screen)
 		fit(table);
@@ -595,23 +583,18 @@ static void put_cell(const struct table *table, const struct chosen *chosen, con
 /* Writes a line, or for NULL the headings. */
 static void put_line(const struct table *table, const struct line *line, FILE *out)
 {
-	size_t last = table->count - 1;
-
-	while (last > 0 && table->chosen[last].is_hidden)
-		last--;
-	for (size_t c = 0; c <= last; c++) {
-		const struct chosen *chosen = &table->chosen[c];
-		const char *text = line ? line->cells[c].text : chosen->column->name;
+	for (size_t i = 0; i < table->count; i++) {
+		const struct chosen *chosen = &table->chosen[i];
+		const char *text = line ? cell_of(table, line, i) : chosen->column->name;
 		char cut[TEXT_MAX_BYTES];
 
-		if (chosen->is_hidden)
-			continue;
 		if (line && table->is_on_screen) {
 			terminal_cut(&table->terminal, cut, sizeof(cut), text, chosen->width);
 			text = cut;
 		}
-		put_cell(table, chosen, text, line ? line->cells[c].colour : TABLE_BOLD,
-			 c < last ? ' ' : '\n', out);
+		put_cell(table, chosen, text,
+			 line ? line->colours[chosen->column - table->layout->columns] : TABLE_BOLD,
+			 i + 1 < table->count ? ' ' : '\n', out);
 	}
 }
 
