@@ -65,22 +65,22 @@ struct words {
 static char *const *describe(struct words *words, pid_t pid)
 {
 	static const char *const files[] = {"cmdline", "comm"};
-	char *text = words->text, path[40];
+	char path[40];
 	ssize_t length = 0;
 	int count = 0;
 
 	for (size_t i = 0; pid && length <= 0 && i < 2; i++) {
 		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
-		length = read_file(read_file_open(path), text, sizeof(words->text) - 1);
-		while (length > 0 && (text[length - 1] == '\0' || text[length - 1] == '\n'))
+		length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
+		while (length > 0 && strchr("\n", words->text[length - 1])) /* or NUL */
 			length--;
 	}
 	if (length <= 0)
-		length = (ssize_t)strlen(strcpy(text, "fairlock acquire"));
-	text[length] = '\0';
-	for (char *word = text; word < text + length && count < WORDS_MAX; count++) {
-		words->list[count] = word;
-		word += strlen(word) + 1;
+		length = (ssize_t)strlen(strcpy(words->text, "fairlock acquire"));
+	words->text[length] = '\0';
+	for (ssize_t at = 0; at < length && count < WORDS_MAX; count++) {
+		words->list[count] = words->text + at;
+		at += (ssize_t)strlen(words->list[count]) + 1;
 	}
 	words->list[count] = NULL;
 	return words->list;

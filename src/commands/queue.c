@@ -188,11 +188,15 @@ static int remove_waiter(const struct invocation *invocation, const struct lock_
 
 static int run_queue(const struct invocation *invocation, int *status, struct error *err)
 {
-	struct lock_keys named, *keys = invocation->argc > 0 ? &named : NULL;
+	const struct lock_keys *keys = NULL;
+	struct lock_keys made;
 
 	*status = STATUS_OK;
-	if (keys && lock_keys_make(keys, invocation->argv[0], err) < 0)
-		return -1;
+	if (invocation->argc > 0) {
+		if (lock_keys_make(&made, invocation->argv[0], err) < 0)
+			return -1;
+		keys = &made;
+	}
 	return invocation->options->remove ? remove_waiter(invocation, keys, err)
 					   : show_queues(invocation, keys, status, err);
 }

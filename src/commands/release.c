@@ -1,4 +1,5 @@
 /* fairlock release: gives back what acquire took, asks the holder to stop, or breaks a lock. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +236,7 @@ static void compare(struct stopping *stopping, const struct redisReply *reply)
 	char *end = stopping->list;
 	size_t next = 1;
 
+	assert(stopping->holds);
 	stopping->look_ms = clock_ms() + LOOK_MS;
 	stopping->left = 0;
 	stopping->alone = NULL;
