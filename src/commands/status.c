@@ -1,4 +1,5 @@
 /* fairlock status: prints the holder of each lock, for how long, and how many wait. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
 #include "lock/want.h"
-#include "output/prometheus.h"
 #include "output/table.h"
 #include "output/timestamp.h"
 #include "redis/client.h"
@@ -119,11 +119,22 @@ static const struct layout status_layout = {
 	.nothing = "no locks",
 };
 
+/* Instead of a value: it is left out, or it is infinite. */
+#define METRIC_UNKNOWN (-1)
+#define METRIC_ENDLESS INT64_MAX
+
+#define METRICS 12
+
 /* What is wanted beside the table, or instead of it. */
 struct status_view {
-	struct prometheus *metrics; /* NULL: not wanted */
-	bool held;                  /* any of the locks */
+	bool wants_metrics;
+	struct sample {
+		char *name; /* of the lock */
+		int64_t values[METRICS];
+	} * samples;
+	size_t count;
 	int64_t grants; /* 0: a server lets no lock be taken; 1: all do; METRIC_UNKNOWN */
+	bool held;      /* any of the locks */
 };
 
 /* ---- Lines ---- */
@@ -242,32 +253,165 @@ static int add_lines(struct look *look, const struct redisReply *lock, bool is_h
 	return 0;
 }
 
-/* ---- Metrics ---- */
+/* ---- Metrics, in the text exposition format of Prometheus (version 0.0.4) ---- */
 
-static int add_metrics(struct prometheus *metrics, const struct redisReply *lock, bool is_held,
-		       struct error *err)
+enum kind {
+	GAUGE,
+	GAUGE_MS, /* shown in seconds */
+	COUNTER,
+};
+
+struct family {
+	const char *name;
+	enum kind kind;
+	size_t field; /* of the answer: see value_of */
+	const char *help;
+};
+
+/* Names follow the conventions of Prometheus: base units, and _total for a counter. */
+static const struct family families[METRICS] = {
+	{"fairlock_held", GAUGE, LOCK_OWNER, "Whether somebody holds the lock."},
+	{"fairlock_holders", GAUGE, LOCK_HOLDERS, "How many hold the lock."},
+	{"fairlock_slots", GAUGE, LOCK_SLOTS,
+	 "Slots of the lock, as far as holders and waiters show: the largest number wanted or held."},
+	{"fairlock_holds", GAUGE, LOCK_HOLDS,
+	 "Hold count of the owner, more than 1 when it went in again; of several holders, of the one "
+	 "whose lease ends first."},
+	{"fairlock_hold_seconds", GAUGE_MS, LOCK_SINCE,
+	 "For how long the lock has been held; not known of Redisson's holders."},
+	{"fairlock_lease_remaining_seconds", GAUGE_MS, LOCK_TTL, "What is left of the lease."},
+	{"fairlock_waiters", GAUGE, LOCK_WAITERS, "Waiters who are present."},
+	{"fairlock_oldest_wait_seconds", GAUGE_MS, LOCK_OLDEST_WAIT,
+	 "For how long the first of them has waited; not known of Redisson's."},
+	{"fairlock_grants_total", COUNTER, LOCK_GRANTS,
+	 "Grants by fairlock, not going in again; Redisson's are not seen."},
+	{"fairlock_expiries_total", COUNTER, LOCK_EXPIRIES,
+	 "Holds whose lease ended before they were given back."},
+	{"fairlock_breaks_total", COUNTER, LOCK_BREAKS, "Holds that were ended by force."},
+	{"fairlock_losses_total", COUNTER, LOCK_LOSSES,
+	 "Holds that were over when the holder asked, after a loss of data."},
+};
+
+/* Of the server, without a label. */
+static const struct family globals[] = {
+	{"fairlock_locks", GAUGE, 0, "Locks listed here."},
+	{"fairlock_can_grant", GAUGE, 0,
+	 "Whether the server, or all of a cluster, lets locks be taken."},
+	{"fairlock_unseen_slots", GAUGE, 0, "Slots of the cluster whose locks cannot be seen."},
+};
+
+static int64_t value_of(const struct redisReply *lock, size_t field)
 {
-	const int64_t ttl_ms = reply_number(lock, LOCK_TTL);
-	const int64_t held_ms = held_for(time_of(lock, LOCK_SINCE), time_of(lock, LOCK_NOW));
-	const long long waiters = reply_number(lock, LOCK_WAITERS);
-	const int64_t values[METRIC_COUNT] = {
-		[METRIC_HELD] = is_held,
-		[METRIC_HOLDERS] = reply_number(lock, LOCK_HOLDERS),
-		[METRIC_SLOTS] = reply_number(lock, LOCK_SLOTS),
-		[METRIC_HOLDS] = is_held ? reply_number(lock, LOCK_HOLDS) : 0,
-		[METRIC_HOLD_MS] = is_held ? held_ms : 0,
-		[METRIC_LEASE_MS] = !is_held       ? 0
-				    : ttl_ms == -1 ? METRIC_ENDLESS
-						   : ttl_ms,
-		[METRIC_WAITERS] = waiters,
-		[METRIC_OLDEST_WAIT_MS] = waiters > 0 ? reply_number(lock, LOCK_OLDEST_WAIT) : 0,
-		[METRIC_GRANTS] = reply_number(lock, LOCK_GRANTS),
-		[METRIC_EXPIRIES] = reply_number(lock, LOCK_EXPIRIES),
-		[METRIC_BREAKS] = reply_number(lock, LOCK_BREAKS),
-		[METRIC_LOSSES] = reply_number(lock, LOCK_LOSSES),
-	};
+	const bool is_held = *reply_text(lock, LOCK_OWNER) != '\0';
+	const int64_t value = reply_number(lock, field);
 
-	return prometheus_add(metrics, reply_text(lock, LOCK_NAME), values, err);
+	switch (field) {
+	case LOCK_OWNER:
+		return is_held;
+	case LOCK_SINCE:
+		return is_held ? held_for(time_of(lock, field), time_of(lock, LOCK_NOW)) : 0;
+	case LOCK_TTL:
+		return !is_held ? 0 : value == -1 ? METRIC_ENDLESS : value;
+	case LOCK_OLDEST_WAIT:
+		return reply_number(lock, LOCK_WAITERS) > 0 ? value : 0;
+	default:
+		return value;
+	}
+}
+
+static int add_sample(struct status_view *view, const struct redisReply *lock, struct error *err)
+{
+	struct sample *list = reallocarray(view->samples, view->count + 1, sizeof(*list));
+	char *name = strdup(reply_text(lock, LOCK_NAME));
+
+	if (list)
+		view->samples = list;
+	if (!list || !name) {
+		free(name);
+		return fail(err, STATUS_OS, "cannot list locks: out of memory");
+	}
+	list[view->count].name = name;
+	for (size_t i = 0; i < METRICS; i++)
+		list[view->count].values[i] = value_of(lock, families[i].field);
+	view->count++;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct sample *)a)->name, ((const struct sample *)b)->name);
+}
+
+/* The format allows no two samples with the same label. */
+static void sort_samples(struct status_view *view)
+{
+	struct sample *list = view->samples;
+	size_t kept = 0;
+
+	if (view->count > 0)
+		qsort(list, view->count, sizeof(*list), compare);
+	for (size_t i = 0; i < view->count; i++)
+		if (kept > 0 && compare(&list[kept - 1], &list[i]) == 0)
+			free(list[i].name);
+		else
+			list[kept++] = list[i];
+	view->count = kept;
+}
+
+static void print_sample(const struct family *family, const char *name, int64_t value)
+{
+	if (value < 0)
+		return;
+	printf("%s{lock=\"", family->name);
+	/* it is UTF-8 without control characters, so there are two to escape */
+	for (; *name; name++)
+		printf(*name == '\\' || *name == '"' ? "\\%c" : "%c", *name);
+	fputs("\"} ", stdout);
+	if (value == METRIC_ENDLESS)
+		puts("+Inf");
+	else if (family->kind == GAUGE_MS)
+		printf("%" PRId64 ".%03d\n", value / 1000, (int)(value % 1000));
+	else
+		printf("%" PRId64 "\n", value);
+}
+
+static void print_heading(const struct family *family)
+{
+	printf("# HELP %s %s\n", family->name, family->help);
+	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
+}
+
+/* A family is printed with all locks before the next one. */
+static void print_families(const struct status_view *view, int64_t unseen_slots)
+{
+	const int64_t values[] = {(int64_t)view->count, unseen_slots > 0 ? 0 : view->grants,
+				  unseen_slots};
+
+	for (size_t i = 0; i < sizeof(globals) / sizeof(globals[0]); i++) {
+		print_heading(&globals[i]);
+		if (values[i] >= 0)
+			printf("%s %" PRId64 "\n", globals[i].name, values[i]);
+	}
+	for (size_t i = 0; i < METRICS; i++) {
+		print_heading(&families[i]);
+		for (size_t k = 0; k < view->count; k++)
+			print_sample(&families[i], view->samples[k].name,
+				     view->samples[k].values[i]);
+	}
+}
+
+static int print_metrics(struct look *look, struct error *err)
+{
+	struct status_view *view = look->data;
+	const int result = look_at_locks(look, err);
+
+	sort_samples(view);
+	if (result == 0)
+		print_families(view, look->unseen);
+	for (size_t i = 0; i < view->count; i++)
+		free(view->samples[i].name);
+	free(view->samples);
+	return result;
 }
 
 /* ---- The command ---- */
@@ -292,13 +436,13 @@ static int show(struct look *look, const struct lock_keys *keys, struct client *
 	view->held |= is_held;
 	if (is_free && !is_named && reply_number(lock, LOCK_IS_ONCE) == 1)
 		return 0;
-	if (view->metrics)
-		result = add_metrics(view->metrics, lock, is_held, err);
+	if (view->wants_metrics)
+		result = add_sample(view, lock, err);
 	else if (is_free && !is_named && !look->invocation->options->all)
 		look->hidden++;
 	else if (look->table)
 		result = add_lines(look, lock, is_held, err);
-	if (is_free && (look->table || view->metrics))
+	if (is_free && (look->table || view->wants_metrics))
 		look_check_name(look, keys, client);
 	return result;
 }
@@ -310,7 +454,7 @@ static void ask_for_grants(struct look *look, struct client *client)
 	struct status_view *view = look->data;
 	struct error why;
 
-	if (!look->table && !view->metrics)
+	if (!look->table && !view->wants_metrics)
 		return;
 	connection_trace_ask(client, "whether the server grants locks", "");
 	switch (grants_ask(client, &why)) {
@@ -323,26 +467,10 @@ static void ask_for_grants(struct look *look, struct client *client)
 		break;
 	case GRANTS_NONE:
 		view->grants = 0;
-		if (!view->metrics)
+		if (!view->wants_metrics)
 			look->trouble = why;
 		break;
 	}
-}
-
-static int print_metrics(struct look *look, struct error *err)
-{
-	struct prometheus metrics = {0};
-	struct status_view *view = look->data;
-	int result;
-
-	view->metrics = &metrics;
-	result = look_at_locks(look, err);
-	metrics.unseen_slots = look->unseen;
-	metrics.grants = look->unseen > 0 ? 0 : view->grants;
-	if (result == 0)
-		prometheus_print(&metrics);
-	prometheus_free(&metrics);
-	return result;
 }
 
 /* 0: one is held; 1: all are free. If one is held, that is the answer, whatever else cannot be
@@ -364,7 +492,7 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 	const bool is_question =
 		options->quiet && !options->prometheus && !options->watch_ms &&
 		options_origin(options, option_named("quiet"))->source == SOURCE_FLAG;
-	struct status_view view = {.grants = METRIC_UNKNOWN};
+	struct status_view view = {.wants_metrics = options->prometheus, .grants = METRIC_UNKNOWN};
 	struct look look = {.invocation = invocation,
 			    .what = "status",
 			    .question = "who holds lock",

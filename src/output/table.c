@@ -598,17 +598,6 @@ static void put_line(const struct table *table, const struct line *line, FILE *o
 	}
 }
 
-static void put_lines(struct table *table, FILE *out)
-{
-	if (table_is_for_people(table))
-		lay_out(table);
-	if (!table->is_begun && !table->options->no_headings)
-		put_line(table, NULL, out);
-	for (size_t i = 0; i < table->line_count; i++)
-		put_line(table, &table->lines[i], out);
-	table->is_begun = true;
-}
-
 static void put_table(struct table *table, FILE *out)
 {
 	char nothing[TEXT_MAX_BYTES];
@@ -618,7 +607,13 @@ static void put_table(struct table *table, FILE *out)
 	if (table->options->json) {
 		print_json(table);
 	} else if (table->line_count > 0) {
-		put_lines(table, out);
+		if (table_is_for_people(table))
+			lay_out(table);
+		if (!table->is_begun && !table->options->no_headings)
+			put_line(table, NULL, out);
+		for (size_t i = 0; i < table->line_count; i++)
+			put_line(table, &table->lines[i], out);
+		table->is_begun = true;
 	} else if (table->is_on_screen) {
 		terminal_cut(&table->terminal, nothing, sizeof(nothing), table->nothing,
 			     TEXT_MAX_BYTES);
