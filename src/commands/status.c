@@ -129,7 +129,7 @@ static const struct layout status_layout = {
 struct status_view {
 	bool wants_metrics;
 	struct sample {
-		char *name; /* of the lock */
+		char name[NAME_MAX_BYTES + 1]; /* of the lock */
 		int64_t values[METRICS];
 	} * samples;
 	size_t count;
@@ -319,21 +319,18 @@ static int64_t value_of(const struct redisReply *lock, size_t field)
 	}
 }
 
-static int add_sample(struct status_view *view, const struct redisReply *lock, struct error *err)
+static int add_sample(struct status_view *view, const struct lock_keys *keys,
+		      const struct redisReply *lock, struct error *err)
 {
-	struct sample *list = reallocarray(view->samples, view->count + 1, sizeof(*list));
-	char *name = strdup(reply_text(lock, LOCK_NAME));
+	struct sample *sample = reallocarray(view->samples, view->count + 1, sizeof(*sample));
 
-	if (list)
-		view->samples = list;
-	if (!list || !name) {
-		free(name);
+	if (!sample)
 		return fail(err, STATUS_OS, "cannot list locks: out of memory");
-	}
-	list[view->count].name = name;
+	view->samples = sample;
+	sample += view->count++;
+	strcpy(sample->name, keys->name);
 	for (size_t i = 0; i < METRICS; i++)
-		list[view->count].values[i] = value_of(lock, families[i].field);
-	view->count++;
+		sample->values[i] = value_of(lock, families[i].field);
 	return 0;
 }
 
@@ -351,9 +348,7 @@ static void sort_samples(struct status_view *view)
 	if (view->count > 0)
 		qsort(list, view->count, sizeof(*list), compare);
 	for (size_t i = 0; i < view->count; i++)
-		if (kept > 0 && compare(&list[kept - 1], &list[i]) == 0)
-			free(list[i].name);
-		else
+		if (kept == 0 || compare(&list[kept - 1], &list[i]) != 0)
 			list[kept++] = list[i];
 	view->count = kept;
 }
@@ -408,8 +403,6 @@ static int print_metrics(struct look *look, struct error *err)
 	sort_samples(view);
 	if (result == 0)
 		print_families(view, look->unseen);
-	for (size_t i = 0; i < view->count; i++)
-		free(view->samples[i].name);
 	free(view->samples);
 	return result;
 }
@@ -437,7 +430,7 @@ static int show(struct look *look, const struct lock_keys *keys, struct client *
 	if (is_free && !is_named && reply_number(lock, LOCK_IS_ONCE) == 1)
 		return 0;
 	if (view->wants_metrics)
-		result = add_sample(view, lock, err);
+		result = add_sample(view, keys, lock, err);
 	else if (is_free && !is_named && !look->invocation->options->all)
 		look->hidden++;
 	else if (look->table)
