@@ -20,7 +20,7 @@
 #include "cli/suggest.h"
 #include "commands/complete.h"
 #include "lock/owner.h"
-#include "output/column_help.h"
+#include "output/table.h"
 
 static const struct command *const commands[] = {
 	&wrap_command,    &acquire_command, &renew_command,

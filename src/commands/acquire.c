@@ -61,35 +61,26 @@ struct words {
 	char *list[WORDS_MAX + 1]; /* ended by NULL */
 };
 
-/* Reads a file of /proc/PID. Returns the length of its text, without zero bytes at the end. */
-static size_t read_proc(struct words *words, pid_t pid, const char *file)
-{
-	char path[40];
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
-	while (length > 0 && (words->text[length - 1] == '\0' || words->text[length - 1] == '\n'))
-		length--;
-	if (length < 0)
-		length = 0;
-	words->text[length] = '\0';
-	return (size_t)length;
-}
-
 /* A process of the kernel, or one whose command line we may not see, has a name at least. */
 static char *const *describe(struct words *words, pid_t pid)
 {
-	size_t length = pid ? read_proc(words, pid, "cmdline") : 0;
+	static const char *const files[] = {"cmdline", "comm"};
+	char path[40];
+	ssize_t length = 0;
 	int count = 0;
 
-	if (pid && length == 0)
-		length = read_proc(words, pid, "comm");
-	if (length == 0)
-		strcpy(words->text, "fairlock acquire");
-	for (size_t at = 0; (at == 0 || at < length) && count < WORDS_MAX; count++) {
+	for (size_t i = 0; pid && length <= 0 && i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+		length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
+		while (length > 0 && strchr("\n", words->text[length - 1])) /* or NUL */
+			length--;
+	}
+	if (length <= 0)
+		length = (ssize_t)strlen(strcpy(words->text, "fairlock acquire"));
+	words->text[length] = '\0';
+	for (ssize_t at = 0; at < length && count < WORDS_MAX; count++) {
 		words->list[count] = words->text + at;
-		at += strlen(words->text + at) + 1;
+		at += (ssize_t)strlen(words->list[count]) + 1;
 	}
 	words->list[count] = NULL;
 	return words->list;

@@ -12,7 +12,6 @@
 #include "lock/lock_keys.h"
 #include "lock/lock_list.h"
 #include "lock/owner_list.h"
-#include "output/column_words.h"
 #include "output/table.h"
 
 void complete_offer(const struct complete_target *target, const char *start, const char *text,

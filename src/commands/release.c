@@ -1,43 +1,78 @@
 /* fairlock release: gives back what acquire took, asks the holder to stop, or breaks a lock. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "commands/release_stop.h"
-#include "commands/release_words.h"
 #include "lock/lock_list.h"
 #include "lock/owner_call.h"
 #include "lock/wire.h"
+#include "redis/client.h"
 #include "redis/reply.h"
+
+/* Prints which process held the lock; by is "" if nobody knows. --stop may wait for long after
+ * that, so the line leaves at once. */
+static void say_whose(const struct lock *lock, const char *owner, const char *by)
+{
+	const char *name = lock->keys.shown;
+	char holder[OWNER_SHOWN_BYTES], id[OWNER_MAX_BYTES];
+
+	owner_show(holder, MESSAGE_CHARACTERS, by);
+	snprintf(id, sizeof(id), "%s", owner);
+	tame(holder);
+	tame(id);
+	if (*by)
+		printf("lock %s was held by %s as %s\n", name, holder, id);
+	else
+		printf("lock %s was held by %s\n", name, id);
+	fflush(stdout);
+}
+
+static void say_free(const struct lock *lock)
+{
+	printf("lock %s was free\n", lock->keys.shown);
+}
+
+/* Writes which hold --owner or --slot means, as the script wants it. Returns text. */
+static const char *only_hold(char text[OWNER_MAX_BYTES], const struct options *options)
+{
+	*text = '\0';
+	if (options->slot)
+		snprintf(text, OWNER_MAX_BYTES, "%c%s", MODE_SLOT, options->slot);
+	else if (options->owner)
+		snprintf(text, OWNER_MAX_BYTES, "%s", options->owner);
+	return text;
+}
+
+/* ---- Giving back, breaking, forgetting ---- */
 
 /* The reply lives in call->client. */
 static int release_as(struct owner_call *call, const char *owner, enum release_outcome *outcome,
 		      struct error *err)
 {
 	const struct options *options = call->invocation->options;
+	const struct messenger *messenger = call->invocation->messenger;
 	const char *name = call->lock.keys.shown;
 	struct request request;
 	char token[NUMBER_MAX_BYTES] = "", only[OWNER_MAX_BYTES];
 
-	if (options->forget_run)
-		message_step(call->invocation->messenger, "forgetting the last run of lock %s",
-			     name);
-	else if (!options->force)
-		message_step(call->invocation->messenger, "giving lock %s back as %s", name, owner);
-	else
-		message_step(call->invocation->messenger, "breaking lock %s", name);
 	if (options->token >= 0)
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
-	if (options->forget_run)
+	if (options->forget_run) {
+		message_step(messenger, "forgetting the last run of lock %s", name);
 		wire_forget(&call->lock, &request);
-	else if (options->force)
-		wire_force(&call->lock, &request, token, release_only(only, options));
-	else
+	} else if (options->force) {
+		message_step(messenger, "breaking lock %s", name);
+		wire_force(&call->lock, &request, token, only_hold(only, options));
+	} else {
+		message_step(messenger, "giving lock %s back as %s", name, owner);
 		wire_release_as(&call->lock, &request, owner);
+	}
 	if (owner_call_make(call, &request, err) < 0)
 		return -1;
 	return lock_read_release(call->client.reply, outcome, err);
@@ -55,20 +90,25 @@ static void say_forgotten(const struct lock *lock, long long ago_ms)
 		       duration_show(ago, ago_ms));
 }
 
-static int report(const struct lock *lock, const struct options *options,
-		  enum release_outcome outcome, const struct redisReply *reply, struct error *err)
+static int report(const struct owner_call *call, enum release_outcome outcome, struct error *err)
 {
+	const struct options *options = call->invocation->options;
+	const struct redisReply *reply = call->client.reply;
+	const struct lock *lock = &call->lock;
+
 	switch (outcome) {
 	case RELEASED:
 	case RELEASE_KEPT:
+		if (**call->by_hand && !options->quiet)
+			say_whose(lock, *call->by_hand, call->by);
 		return 0;
 	case RELEASE_FORCED:
 		for (size_t i = 1; !options->quiet && i + 1 < reply_count(reply); i += 2)
-			release_say_whose(lock, reply_text(reply, i), reply_text(reply, i + 1));
+			say_whose(lock, reply_text(reply, i), reply_text(reply, i + 1));
 		return 0;
 	case RELEASE_FREE:
 		if (!options->quiet)
-			release_say_free(lock);
+			say_free(lock);
 		return 0;
 	case RELEASE_FORGOT:
 		if (!options->quiet)
@@ -89,8 +129,7 @@ static int report(const struct lock *lock, const struct options *options,
 
 static int release(struct owner_call *call, struct error *err)
 {
-	const struct options *options = call->invocation->options;
-	const bool needs_owner = owner_call_needs_owner(options);
+	const bool needs_owner = owner_call_needs_owner(call->invocation->options);
 	const int tries = needs_owner ? call->lock.inherited_count : 1;
 	enum release_outcome outcome = RELEASE_NOT_HELD;
 	char took[DURATION_MAX_BYTES];
@@ -98,32 +137,274 @@ static int release(struct owner_call *call, struct error *err)
 	for (int i = 0; outcome == RELEASE_NOT_HELD && i < tries; i++)
 		if (release_as(call, needs_owner ? call->lock.inherited[i] : "", &outcome, err) < 0)
 			return -1;
-	if (report(&call->lock, options, outcome, call->client.reply, err) < 0)
+	if (report(call, outcome, err) < 0)
 		return -1;
-	if (**call->by_hand && !options->quiet)
-		release_say_whose(&call->lock, *call->by_hand, call->by);
 	message_step(call->invocation->messenger, "the server has answered after %s",
 		     duration_show(took, clock_ms() - call->client.sent_ms));
 	return 0;
 }
+
+/* ---- Asking to stop ----
+ *
+ * The end of a hold comes as a message, and nothing depends on that message: we look again by
+ * ourselves when a lease ends, and as often as a waiter does. */
+
+#define LOOK_MS 10500
+
+/* "TOKEN LEASE MODE OWNER", as the script wants it again. */
+#define HOLD_MAX_BYTES 256
+
+/* A hold that was asked. */
+struct asked_hold {
+	char text[HOLD_MAX_BYTES];
+	char by[BY_MAX_BYTES];
+	bool is_there;
+};
+
+struct stopping {
+	struct owner_call *call;
+	int64_t until_ms; /* of --wait */
+	int64_t look_ms;  /* when to look again, whatever comes */
+	struct pace pace; /* of looking, since any client that may publish can demand it */
+	struct asked_hold *holds;
+	size_t count;
+	size_t left;                    /* so many of them are there */
+	const struct asked_hold *alone; /* one of these that cannot be asked, or NULL ... */
+	bool is_by_hand;                /* ... since a person took it */
+	char *list;                     /* of those that are there, for the script */
+};
+
+static bool is_answer(const struct redisReply *reply)
+{
+	for (size_t i = 1; i < reply_count(reply); i++)
+		if (!reply_fits(reply_at(reply, i), "siss"))
+			return false;
+	return strcmp(reply_text(reply, 0), "stops") == 0;
+}
+
+static const char *owner_of(const struct asked_hold *hold)
+{
+	const char *owner = hold->text;
+
+	for (int blanks = 0; blanks < 3 && strchr(owner, ' '); blanks++)
+		owner = strchr(owner, ' ') + 1;
+	return owner;
+}
+
+/* Keeps the holds of the first answer. */
+static int keep_holds(struct stopping *stopping, const struct redisReply *reply, struct error *err)
+{
+	const size_t count = reply_count(reply) - 1;
+
+	stopping->holds = calloc(count + 1, sizeof(*stopping->holds));
+	stopping->list = calloc(count + 1, HOLD_MAX_BYTES);
+	if (!stopping->holds || !stopping->list)
+		return fail(err, STATUS_OS, "cannot list the holders: out of memory");
+	stopping->count = count;
+	for (size_t i = 0; i < count; i++) {
+		const struct redisReply *row = reply_at(reply, i + 1);
+		struct asked_hold *hold = &stopping->holds[i];
+
+		hold->is_there = true;
+		snprintf(hold->by, sizeof(hold->by), "%s", reply_text(row, 2));
+		snprintf(hold->text, sizeof(hold->text), "%s", reply_text(row, 3));
+	}
+	return 0;
+}
+
+/* One that is there: whether it can be asked, and when to look at it. */
+static void note_row(struct stopping *stopping, const struct asked_hold *hold,
+		     const struct redisReply *row)
+{
+	const long long ttl_ms = reply_number(row, 1);
+	const bool is_by_hand = strcmp(reply_text(row, 0), "by hand") == 0;
+
+	stopping->left++;
+	if ((is_by_hand || strcmp(reply_text(row, 0), "alone") == 0) && !stopping->alone) {
+		stopping->alone = hold;
+		stopping->is_by_hand = is_by_hand;
+	}
+	if (ttl_ms >= 0 && ttl_ms < LOOK_MS) /* the key is there until its last ms is over */
+		stopping->look_ms =
+			earliest(stopping->look_ms, stopping->call->client.sent_ms + ttl_ms + 1);
+}
+
+/* The answer has those that are not over, in the order in which they were listed. */
+static void compare(struct stopping *stopping, const struct redisReply *reply)
+{
+	const struct owner_call *call = stopping->call;
+	char *end = stopping->list;
+	size_t next = 1;
+
+	assert(stopping->holds);
+	stopping->look_ms = clock_ms() + LOOK_MS;
+	stopping->left = 0;
+	stopping->alone = NULL;
+	*end = '\0';
+	for (size_t i = 0; i < stopping->count; i++) {
+		struct asked_hold *hold = &stopping->holds[i];
+		const struct redisReply *row = reply_at(reply, next);
+		const bool is_told = row && strcmp(reply_text(row, 3), hold->text) == 0;
+
+		if (!hold->is_there)
+			continue;
+		next += is_told;
+		hold->is_there = is_told && strcmp(reply_text(row, 0), "kept") != 0;
+		if (hold->is_there) {
+			note_row(stopping, hold, row);
+			end = stpcpy(stpcpy(end, hold->text), "\n");
+		} else if (!call->invocation->options->quiet) {
+			say_whose(&call->lock, owner_of(hold), hold->by);
+		}
+	}
+}
+
+static int look(struct stopping *stopping, struct error *err)
+{
+	struct owner_call *call = stopping->call;
+	const bool is_first = !stopping->list;
+	struct request request;
+	char only[OWNER_MAX_BYTES];
+	int result;
+
+	pace_take(&stopping->pace);
+	wire_stop(&call->lock, &request, only_hold(only, call->invocation->options),
+		  is_first ? "" : stopping->list);
+	result = is_first ? owner_call_make(call, &request, err)
+			  : client_call(&call->client, &request, stopping->until_ms, true, err);
+	if (result < 0)
+		return -1;
+	if (!is_answer(call->client.reply))
+		return lock_refused(call->client.reply, err);
+	if (is_first && keep_holds(stopping, call->client.reply, err) < 0)
+		return -1;
+	compare(stopping, call->client.reply);
+	message_step(call->invocation->messenger, "lock %s: holds that are not over: %zu of %zu",
+		     call->lock.keys.shown, stopping->left, stopping->count);
+	return 0;
+}
+
+/* Returns when there is a reason to look. */
+static int doze(struct stopping *stopping, struct error *err)
+{
+	struct client *client = &stopping->call->client;
+	int64_t wake = earliest(stopping->look_ms, stopping->until_ms);
+
+	if (client_listen(client, wake, err) < 0)
+		return -1;
+	wake = earliest(pace_ms(&stopping->pace), stopping->until_ms);
+	while (clock_ms() < wake)
+		if (client_listen(client, wake, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Fails with "cannot release lock NAME: WORDS HOLDER and N others". */
+static int fail_for(const struct stopping *stopping, const char *words,
+		    const struct asked_hold *hold, size_t others, struct error *err)
+{
+	const char *name = stopping->call->lock.keys.shown;
+	char holder[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES], behind[40] = "";
+	size_t taken = strlen("cannot release lock : ") + count_characters(name) + strlen(words);
+
+	if (others > 0)
+		snprintf(behind, sizeof(behind), " and %zu other%s", others,
+			 others == 1 ? "" : "s");
+	taken += strlen(behind);
+	if (*hold->by)
+		owner_show(holder, MESSAGE_CHARACTERS - taken, hold->by);
+	return fail(
+		err, STATUS_NOT_OBTAINED, "cannot release lock %s: %s%s%s", name, words,
+		shorten_to(cut, MESSAGE_CHARACTERS - taken, *hold->by ? holder : owner_of(hold)),
+		behind);
+}
+
+static int time_is_over(const struct stopping *stopping, int64_t wait_ms, struct error *err)
+{
+	const struct asked_hold *hold = stopping->holds;
+	char time[DURATION_MAX_BYTES], words[64] = "still held by ";
+
+	while (!hold->is_there)
+		hold++;
+	if (wait_ms > 0)
+		snprintf(words, sizeof(words), "after %s it is still held by ",
+			 duration_show_fraction(time, wait_ms));
+	return fail_for(stopping, words, hold, stopping->left - 1, err);
+}
+
+/* A default of --wait is for those who want the lock. */
+static int64_t wait_of(const struct options *options)
+{
+	const struct origin *origin = options_origin(options, option_named("wait"));
+
+	return origin->source == SOURCE_FLAG ? options->wait_ms : -1;
+}
+
+static int ask_and_wait(struct stopping *stopping, struct error *err)
+{
+	const struct options *options = stopping->call->invocation->options;
+	const int64_t wait_ms = wait_of(options);
+
+	stopping->until_ms = wait_ms >= 0 ? clock_ms() + wait_ms + 1 : NEVER_MS;
+	message_step(stopping->call->invocation->messenger, "asking the holder of lock %s to stop",
+		     stopping->call->lock.keys.shown);
+	if (look(stopping, err) < 0)
+		return -1;
+	if (stopping->count == 0 && !options->quiet)
+		say_free(&stopping->call->lock);
+	while (stopping->left > 0) {
+		if (stopping->alone)
+			return fail_for(
+				stopping,
+				stopping->is_by_hand
+					? "it is held by hand, and --force breaks that: "
+					: "only the wrap that took it can be asked to stop, not ",
+				stopping->alone, 0, err);
+		if (wait_ms == 0 || clock_ms() >= stopping->until_ms)
+			return time_is_over(stopping, wait_ms, err);
+		if (doze(stopping, err) < 0)
+			return -1;
+		if (clock_ms() < stopping->until_ms && look(stopping, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int stop(struct owner_call *call, int *status, struct error *err)
+{
+	struct stopping stopping = {.call = call};
+	char channel[CHANNEL_MAX_BYTES];
+	int result;
+
+	wire_channel(&call->lock.keys, call->lock.request, channel);
+	client_subscribe(&call->client, channel);
+	result = ask_and_wait(&stopping, err);
+	free(stopping.holds);
+	free(stopping.list);
+	if (result == 0 || !call->invocation->options->quiet || err->status != STATUS_NOT_OBTAINED)
+		return result;
+	*status = STATUS_NOT_OBTAINED;
+	return 0;
+}
+
+/* ---- The command ---- */
 
 static int run_release(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	struct owner_call call;
 	bool is_known = true;
-	int result;
+	int result = 0;
 
 	*status = STATUS_OK;
 	if (owner_call_init(&call, invocation, "release", err) < 0)
 		return -1;
-	result = owner_call_needs_owner(options)
-			 ? 0
-			 : lock_list_check(&call.client, &call.lock.keys, &is_known, err);
+	if (!owner_call_needs_owner(options))
+		result = lock_list_check(&call.client, &call.lock.keys, &is_known, err);
 	if (result == 0 && is_known)
-		result = options->stop ? release_stop(&call, status, err) : release(&call, err);
+		result = options->stop ? stop(&call, status, err) : release(&call, err);
 	else if (result == 0 && options->token >= 0) /* of a holder that there is not */
-		result = report(&call.lock, options, RELEASE_NOT_HELD, NULL, err);
+		result = report(&call, RELEASE_NOT_HELD, err);
 	client_close(&call.client);
 	return result;
 }

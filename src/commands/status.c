@@ -1,67 +1,452 @@
 /* fairlock status: prints the holder of each lock, for how long, and how many wait. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "commands/status_line.h"
+#include "commands/look.h"
 #include "lock/grants.h"
-#include "lock/lock.h"
-#include "lock/lock_list.h"
-#include "lock/wire.h"
-#include "output/prometheus.h"
+#include "lock/lock_keys.h"
+#include "lock/owner.h"
+#include "lock/want.h"
 #include "output/table.h"
-#include "output/watch.h"
+#include "output/timestamp.h"
 #include "redis/client.h"
-#include "redis/cluster_nodes.h"
-#include "redis/server.h"
+#include "redis/reply.h"
 
-/* The locks that were looked at. */
-struct status_view {
-	const struct invocation *invocation;
-	struct table *table;        /* NULL: not wanted */
-	struct prometheus *metrics; /* NULL: not wanted */
-	bool is_ranked;             /* not if NAMEs give the order */
-	bool silent;                /* there is no place for messages */
-	bool held;                  /* any of them */
-	size_t others;              /* free locks that are not shown */
-	char last_line[48];         /* counts them */
-	int status;
-	struct error gap; /* the part of a cluster that is not among them; STATUS_OK: none */
-	int64_t unseen;   /* so many slots; METRIC_UNKNOWN: no cluster, or not all were asked for */
-	int64_t grants;   /* 0: a server lets no lock be taken; 1: all do; METRIC_UNKNOWN */
-	struct error refusal; /* why one does not; STATUS_OK: none that is known */
+#define STATE_MAX_BYTES 128
+
+/* What look.lua answers: the lock, ... */
+enum {
+	LOCK_OWNER,
+	LOCK_HOLDS,
+	LOCK_TTL,
+	LOCK_SINCE = 5,
+	LOCK_WAITERS = 7,
+	LOCK_NOW,
+	LOCK_NAME,
+	LOCK_OLDEST_WAIT,
+	LOCK_GRANTS,
+	LOCK_EXPIRIES,
+	LOCK_BREAKS,
+	LOCK_LOSSES,
+	LOCK_LAST_START = 16,
+	LOCK_MODE,
+	LOCK_ROWS,
+	LOCK_HOLDERS,
+	LOCK_SLOTS,
+	LOCK_LAST_OK,
+	LOCK_IS_ONCE = 23,
 };
 
-static int fetch(struct lock_status *state, struct client *client, const struct lock_keys *keys,
-		 struct error *err)
-{
-	struct request request;
-	char other[SHORT_MAX_BYTES];
+/* ... and its rows, one for each holder. */
+enum {
+	HOLD_OWNER,
+	HOLD_COUNT,
+	HOLD_TTL,
+	HOLD_TOKEN,
+	HOLD_BY,
+	HOLD_SINCE,
+	HOLD_IS_OURS,
+	HOLD_IS_KEPT,
+	HOLD_SLOT,
+	HOLD_IS_BY_HAND,
+};
 
-	wire_look(keys, &request, "status");
-	connection_trace_ask(client, "who holds lock", keys->shown);
-	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0 ||
-	    status_read(state, client->reply, err) < 0)
+enum {
+	NAME,
+	STATE,
+	MODE,
+	SLOT,
+	OWNER,
+	HOST,
+	PID,
+	USER,
+	COMMAND,
+	REASON,
+	CLIENT,
+	HELD_MS,
+	LEASE_MS,
+	UNTIL,
+	HOLDS,
+	TOKEN,
+	WAITERS,
+	LAST_START,
+	LAST_OK,
+	HELD,
+	LEASE,
+	COLUMN_COUNT,
+};
+
+static const struct column columns[COLUMN_COUNT] = {
+	[NAME] = {.name = "NAME", .least = 12},
+	/* "by hand until 18:03:25" */
+	[STATE] = {.name = "STATE", .least = 22},
+	[MODE] = {.name = "MODE", .spare = 7, .is_rare = true, .common = "exclusive"},
+	[SLOT] = {.name = "SLOT", .least = 4, .is_rare = true},
+	[OWNER] = {.name = "OWNER"},
+	[HOST] = {.name = "HOST", .least = 8, .spare = 1},
+	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 5},
+	[USER] = {.name = "USER", .least = 6, .spare = 4},
+	[COMMAND] = {.name = "COMMAND", .least = 10},
+	[REASON] = {.name = "REASON", .least = 8, .spare = 2, .is_rare = true},
+	[CLIENT] = {.name = "CLIENT"},
+	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
+	[LEASE_MS] = {.name = "LEASE_MS", .kind = COLUMN_NUMBER},
+	[UNTIL] = {.name = "UNTIL", .kind = COLUMN_TIME},
+	[HOLDS] = {.name = "HOLDS", .kind = COLUMN_NUMBER},
+	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
+	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
+	[LAST_START] = {.name = "LAST_START", .kind = COLUMN_TIME},
+	[LAST_OK] = {.name = "LAST_OK", .kind = COLUMN_TIME},
+	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 3},
+	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 6},
+};
+
+static const struct layout status_layout = {
+	.name = "locks",
+	.columns = columns,
+	.column_count = COLUMN_COUNT,
+	.people = "NAME,STATE,MODE,SLOT,USER,HOST,PID,COMMAND,REASON,HELD,LEASE,WAITERS",
+	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
+	.json = "NAME,STATE,MODE,SLOT,OWNER,HOST,PID,USER,COMMAND,REASON,CLIENT,HELD_MS,LEASE_MS,UNTIL,"
+		"HOLDS,TOKEN,WAITERS,LAST_START,LAST_OK",
+	.nothing = "no locks",
+};
+
+/* Instead of a value: it is left out, or it is infinite. */
+#define METRIC_UNKNOWN (-1)
+#define METRIC_ENDLESS INT64_MAX
+
+#define METRICS 12
+
+/* What is wanted beside the table, or instead of it. */
+struct status_view {
+	bool wants_metrics;
+	struct sample {
+		char name[NAME_MAX_BYTES + 1]; /* of the lock */
+		int64_t values[METRICS];
+	} * samples;
+	size_t count;
+	int64_t grants; /* 0: a server lets no lock be taken; 1: all do; METRIC_UNKNOWN */
+	bool held;      /* any of the locks */
+};
+
+/* ---- Lines ---- */
+
+/* A time of the server; -1: it has none, or one that makes no sense. */
+static int64_t time_of(const struct redisReply *reply, size_t at)
+{
+	const char *text = reply_text(reply, at);
+	const int64_t ms = *text ? strtoll(text, NULL, 10) : -1;
+
+	return ms > TIMESTAMP_LAST_MS ? -1 : ms;
+}
+
+/* How long ago a hold began; -1: unknown. */
+static int64_t held_for(int64_t since_ms, int64_t now_ms)
+{
+	return since_ms < 0 || now_ms < since_ms ? -1 : now_ms - since_ms;
+}
+
+/* A kept lock has no holder: the one that gave it back may be gone. */
+static void fill_holder(struct table_row *row, struct owner_process *process,
+			const struct redisReply *hold)
+{
+	owner_parse(process, reply_text(hold, HOLD_BY));
+	row->cells[OWNER] = reply_text(hold, HOLD_OWNER);
+	row->cells[HOST] = process->host;
+	row->cells[PID] = process->pid;
+	row->cells[USER] = process->user;
+	row->cells[COMMAND] = process->command;
+	row->cells[REASON] = process->reason;
+	table_row_number(row, HOLDS, reply_number(hold, HOLD_COUNT));
+}
+
+/* Returns until when it is held, by the server's clock; -1: unknown. */
+static int64_t fill_hold(struct table_row *row, const struct redisReply *hold, int64_t now_ms)
+{
+	const int64_t ttl_ms = reply_number(hold, HOLD_TTL);
+
+	row->cells[SLOT] = reply_text(hold, HOLD_SLOT);
+	row->cells[CLIENT] = reply_number(hold, HOLD_IS_OURS) == 1 ? "fairlock" : "redisson";
+	row->cells[TOKEN] = reply_text(hold, HOLD_TOKEN);
+	table_row_number(row, HELD_MS, held_for(time_of(hold, HOLD_SINCE), now_ms));
+	table_row_number(row, LEASE_MS, ttl_ms);
+	row->cells[HELD] = row->cells[HELD_MS];
+	row->cells[LEASE] = ttl_ms < 0 ? "none" : row->cells[LEASE_MS];
+	if (ttl_ms < 0 || now_ms < 0 || ttl_ms > TIMESTAMP_LAST_MS - now_ms)
 		return -1;
-	connection_trace_answer(client);
-	if (strcmp(state->name, keys->name) != 0)
-		return fail(err, STATUS_USAGE,
-			    "cannot use the name %s: it shares keys with lock %s, which is in use",
-			    keys->shown, shorten(other, state->name));
+	table_row_number(row, UNTIL, now_ms + ttl_ms);
+	return now_ms + ttl_ms;
+}
+
+/* People see until when a lock is held that nobody is about to give back. */
+static void show_until(struct table_row *row, char shown[STATE_MAX_BYTES], bool is_by_hand,
+		       int64_t until_ms, int64_t now_ms)
+{
+	char until[TIMESTAMP_MAX_BYTES];
+
+	if (is_by_hand)
+		snprintf(shown, STATE_MAX_BYTES, "by hand until %s",
+			 timestamp_until_minute(until, until_ms, now_ms));
+	else
+		snprintf(shown, STATE_MAX_BYTES, "kept until %s",
+			 timestamp_until(until, until_ms, now_ms));
+	row->cells[STATE] = shown;
+}
+
+/* hold: one of the rows; NULL: the lock is free. */
+static int add_line(struct look *look, const struct redisReply *lock, const struct redisReply *hold,
+		    struct error *err)
+{
+	const int64_t now_ms = time_of(lock, LOCK_NOW);
+	const bool is_kept = reply_number(hold, HOLD_IS_KEPT) == 1;
+	const bool is_by_hand = reply_number(hold, HOLD_IS_BY_HAND) == 1;
+	struct table_row row = {.cells = {[NAME] = reply_text(lock, LOCK_NAME),
+					  [STATE] = !hold     ? "free"
+						    : is_kept ? "kept"
+							      : "held"},
+				.colours[STATE] = !hold     ? TABLE_GREEN
+						  : is_kept ? TABLE_YELLOW
+							    : TABLE_MAGENTA};
+	struct owner_process process;
+	char shown[STATE_MAX_BYTES];
+
+	if (hold && !reply_fits(hold, "siisssiisi"))
+		return reply_nonsense(err);
+	/* none is hidden below the edge of a screen; else NAMEs give the order */
+	if (look->is_watched || look->invocation->argc == 0)
+		row.rank = hold ? "0" : reply_number(lock, LOCK_WAITERS) > 0 ? "1" : "2";
+	if (hold) {
+		const int64_t until_ms = fill_hold(&row, hold, now_ms);
+
+		row.cells[MODE] = mode_word(reply_text(lock, LOCK_MODE));
+		if (!is_kept)
+			fill_holder(&row, &process, hold);
+		if ((is_kept || is_by_hand) && until_ms >= 0 && table_is_for_people(look->table))
+			show_until(&row, shown, is_by_hand, until_ms, now_ms);
+	}
+	table_row_number(&row, WAITERS, reply_number(lock, LOCK_WAITERS));
+	table_row_number(&row, LAST_START, time_of(lock, LOCK_LAST_START));
+	table_row_number(&row, LAST_OK, time_of(lock, LOCK_LAST_OK));
+	return table_add(look->table, &row, err);
+}
+
+static int add_lines(struct look *look, const struct redisReply *lock, bool is_held,
+		     struct error *err)
+{
+	const struct redisReply *rows = reply_at(lock, LOCK_ROWS);
+
+	if (!is_held)
+		return add_line(look, lock, NULL, err);
+	if (reply_count(rows) == 0)
+		return reply_nonsense(err);
+	for (size_t i = 0; i < reply_count(rows); i++)
+		if (add_line(look, lock, reply_at(rows, i), err) < 0)
+			return -1;
 	return 0;
 }
 
-/* A list of locks may be read where none can be taken. That must not look well. */
-static void ask_for_grants(struct status_view *view, struct client *client)
+/* ---- Metrics, in the text exposition format of Prometheus (version 0.0.4) ---- */
+
+enum kind {
+	GAUGE,
+	GAUGE_MS, /* shown in seconds */
+	COUNTER,
+};
+
+struct family {
+	const char *name;
+	enum kind kind;
+	size_t field; /* of the answer: see value_of */
+	const char *help;
+};
+
+/* Names follow the conventions of Prometheus: base units, and _total for a counter. */
+static const struct family families[METRICS] = {
+	{"fairlock_held", GAUGE, LOCK_OWNER, "Whether somebody holds the lock."},
+	{"fairlock_holders", GAUGE, LOCK_HOLDERS, "How many hold the lock."},
+	{"fairlock_slots", GAUGE, LOCK_SLOTS,
+	 "Slots of the lock, as far as holders and waiters show: the largest number wanted or held."},
+	{"fairlock_holds", GAUGE, LOCK_HOLDS,
+	 "Hold count of the owner, more than 1 when it went in again; of several holders, of the one "
+	 "whose lease ends first."},
+	{"fairlock_hold_seconds", GAUGE_MS, LOCK_SINCE,
+	 "For how long the lock has been held; not known of Redisson's holders."},
+	{"fairlock_lease_remaining_seconds", GAUGE_MS, LOCK_TTL, "What is left of the lease."},
+	{"fairlock_waiters", GAUGE, LOCK_WAITERS, "Waiters who are present."},
+	{"fairlock_oldest_wait_seconds", GAUGE_MS, LOCK_OLDEST_WAIT,
+	 "For how long the first of them has waited; not known of Redisson's."},
+	{"fairlock_grants_total", COUNTER, LOCK_GRANTS,
+	 "Grants by fairlock, not going in again; Redisson's are not seen."},
+	{"fairlock_expiries_total", COUNTER, LOCK_EXPIRIES,
+	 "Holds whose lease ended before they were given back."},
+	{"fairlock_breaks_total", COUNTER, LOCK_BREAKS, "Holds that were ended by force."},
+	{"fairlock_losses_total", COUNTER, LOCK_LOSSES,
+	 "Holds that were over when the holder asked, after a loss of data."},
+};
+
+/* Of the server, without a label. */
+static const struct family globals[] = {
+	{"fairlock_locks", GAUGE, 0, "Locks listed here."},
+	{"fairlock_can_grant", GAUGE, 0,
+	 "Whether the server, or all of a cluster, lets locks be taken."},
+	{"fairlock_unseen_slots", GAUGE, 0, "Slots of the cluster whose locks cannot be seen."},
+};
+
+static int64_t value_of(const struct redisReply *lock, size_t field)
 {
+	const bool is_held = *reply_text(lock, LOCK_OWNER) != '\0';
+	const int64_t value = reply_number(lock, field);
+
+	switch (field) {
+	case LOCK_OWNER:
+		return is_held;
+	case LOCK_SINCE:
+		return is_held ? held_for(time_of(lock, field), time_of(lock, LOCK_NOW)) : 0;
+	case LOCK_TTL:
+		return !is_held ? 0 : value == -1 ? METRIC_ENDLESS : value;
+	case LOCK_OLDEST_WAIT:
+		return reply_number(lock, LOCK_WAITERS) > 0 ? value : 0;
+	default:
+		return value;
+	}
+}
+
+static int add_sample(struct status_view *view, const struct lock_keys *keys,
+		      const struct redisReply *lock, struct error *err)
+{
+	struct sample *sample = reallocarray(view->samples, view->count + 1, sizeof(*sample));
+
+	if (!sample)
+		return fail(err, STATUS_OS, "cannot list locks: out of memory");
+	view->samples = sample;
+	sample += view->count++;
+	strcpy(sample->name, keys->name);
+	for (size_t i = 0; i < METRICS; i++)
+		sample->values[i] = value_of(lock, families[i].field);
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct sample *)a)->name, ((const struct sample *)b)->name);
+}
+
+/* The format allows no two samples with the same label. */
+static void sort_samples(struct status_view *view)
+{
+	struct sample *list = view->samples;
+	size_t kept = 0;
+
+	if (view->count > 0)
+		qsort(list, view->count, sizeof(*list), compare);
+	for (size_t i = 0; i < view->count; i++)
+		if (kept == 0 || compare(&list[kept - 1], &list[i]) != 0)
+			list[kept++] = list[i];
+	view->count = kept;
+}
+
+static void print_sample(const struct family *family, const char *name, int64_t value)
+{
+	if (value < 0)
+		return;
+	printf("%s{lock=\"", family->name);
+	/* it is UTF-8 without control characters, so there are two to escape */
+	for (; *name; name++)
+		printf(*name == '\\' || *name == '"' ? "\\%c" : "%c", *name);
+	fputs("\"} ", stdout);
+	if (value == METRIC_ENDLESS)
+		puts("+Inf");
+	else if (family->kind == GAUGE_MS)
+		printf("%" PRId64 ".%03d\n", value / 1000, (int)(value % 1000));
+	else
+		printf("%" PRId64 "\n", value);
+}
+
+static void print_heading(const struct family *family)
+{
+	printf("# HELP %s %s\n", family->name, family->help);
+	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
+}
+
+/* A family is printed with all locks before the next one. */
+static void print_families(const struct status_view *view, int64_t unseen_slots)
+{
+	const int64_t values[] = {(int64_t)view->count, unseen_slots > 0 ? 0 : view->grants,
+				  unseen_slots};
+
+	for (size_t i = 0; i < sizeof(globals) / sizeof(globals[0]); i++) {
+		print_heading(&globals[i]);
+		if (values[i] >= 0)
+			printf("%s %" PRId64 "\n", globals[i].name, values[i]);
+	}
+	for (size_t i = 0; i < METRICS; i++) {
+		print_heading(&families[i]);
+		for (size_t k = 0; k < view->count; k++)
+			print_sample(&families[i], view->samples[k].name,
+				     view->samples[k].values[i]);
+	}
+}
+
+static int print_metrics(struct look *look, struct error *err)
+{
+	struct status_view *view = look->data;
+	const int result = look_at_locks(look, err);
+
+	sort_samples(view);
+	if (result == 0)
+		print_families(view, look->unseen);
+	free(view->samples);
+	return result;
+}
+
+/* ---- The command ---- */
+
+static int show(struct look *look, const struct lock_keys *keys, struct client *client,
+		struct error *err)
+{
+	const struct redisReply *lock = client->reply;
+	struct status_view *view = look->data;
+	const bool is_held = *reply_text(lock, LOCK_OWNER) != '\0';
+	const bool is_free = !is_held && reply_number(lock, LOCK_WAITERS) == 0;
+	const bool is_named = look->invocation->argc > 0;
+	char other[SHORT_MAX_BYTES];
+	int result = 0;
+
+	if (!reply_fits(lock, "siisssiissiiiiiissliisii"))
+		return reply_nonsense(err);
+	if (strcmp(reply_text(lock, LOCK_NAME), keys->name) != 0)
+		return fail(err, STATUS_USAGE,
+			    "cannot use the name %s: it shares keys with lock %s, which is in use",
+			    keys->shown, shorten(other, reply_text(lock, LOCK_NAME)));
+	view->held |= is_held;
+	if (is_free && !is_named && reply_number(lock, LOCK_IS_ONCE) == 1)
+		return 0;
+	if (view->wants_metrics)
+		result = add_sample(view, keys, lock, err);
+	else if (is_free && !is_named && !look->invocation->options->all)
+		look->hidden++;
+	else if (look->table)
+		result = add_lines(look, lock, is_held, err);
+	if (is_free && (look->table || view->wants_metrics))
+		look_check_name(look, keys, client);
+	return result;
+}
+
+/* A list of locks may be read where none can be taken. That must not look well; metrics say it
+ * themselves. */
+static void ask_for_grants(struct look *look, struct client *client)
+{
+	struct status_view *view = look->data;
 	struct error why;
 
-	if (!view->table && !view->metrics)
+	if (!look->table && !view->wants_metrics)
 		return;
 	connection_trace_ask(client, "whether the server grants locks", "");
 	switch (grants_ask(client, &why)) {
@@ -74,233 +459,47 @@ static void ask_for_grants(struct status_view *view, struct client *client)
 		break;
 	case GRANTS_NONE:
 		view->grants = 0;
-		view->refusal = why;
+		if (!view->wants_metrics)
+			look->trouble = why;
 		break;
 	}
 }
 
-/* The trouble, although locks were shown; NULL: none. Metrics say themselves that no lock can be
- * taken. */
-static const struct error *trouble_of(const struct status_view *view)
+/* 0: one is held; 1: all are free. If one is held, that is the answer, whatever else cannot be
+ * seen. */
+static int answer(struct look *look, int *status, struct error *err)
 {
-	if (view->gap.status != STATUS_OK)
-		return &view->gap;
-	return view->refusal.status != STATUS_OK && !view->metrics ? &view->refusal : NULL;
-}
+	const struct status_view *view = look->data;
 
-/* Fails after the locks were shown. */
-static int tell_trouble(const struct status_view *view, struct error *err)
-{
-	const struct error *trouble = trouble_of(view);
-
-	if (!trouble)
-		return 0;
-	*err = *trouble;
-	return -1;
-}
-
-/* If something else uses a name, or a slot of a cluster is not served, the other locks are shown
- * all the same. */
-static int pass_over(struct status_view *view, const struct client *client, const struct error *err)
-{
-	const int names = view->invocation->argc;
-	const bool is_gap = names > 0 && err->status == STATUS_UNAVAILABLE &&
-			    client->connection.handshake.is_cluster;
-
-	if (names == 1 || (err->status != STATUS_CONFIG && !is_gap))
+	if (look_at_locks(look, err) < 0)
 		return -1;
-	if (!view->silent)
-		complain("%s", err->text);
-	if (view->status == STATUS_OK || is_gap)
-		view->status = (int)err->status;
-	return 0;
-}
-
-static int add_lock(struct status_view *view, const char *name, struct client *client,
-		    struct error *err)
-{
-	const bool is_named = view->invocation->argc > 0;
-	struct lock_keys keys;
-	struct lock_status state;
-	struct error ignored;
-	bool is_free, is_known;
-	int result = 0;
-
-	if (lock_keys_make(&keys, name, err) < 0)
-		return -1;
-	if (fetch(&state, client, &keys, err) < 0)
-		return pass_over(view, client, err);
-	is_free = !state.is_held && !state.waiters;
-	view->held |= state.is_held;
-	if (is_free && !is_named && state.is_once)
-		return 0;
-	if (view->metrics)
-		result = status_add_metrics(view->metrics, &state, err);
-	else if (is_free && !is_named && !view->invocation->options->all)
-		view->others++;
-	else if (view->table)
-		result = status_add_lines(view->table, &state, view->is_ranked, err);
-	if (is_free && is_named && !view->silent && (view->table || view->metrics))
-		lock_list_check(client, &keys, &is_known, &ignored);
-	return result;
-}
-
-static int add_named(struct status_view *view, struct error *err)
-{
-	const struct invocation *invocation = view->invocation;
-	struct connection_trace steps = {.messenger = invocation->messenger};
-	struct client client;
-	int result = 0;
-
-	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	if (!view->silent)
-		client.steps = &steps;
-	for (int i = 0; result == 0 && i < invocation->argc; i++)
-		result = add_lock(view, invocation->argv[i], &client, err);
-	if (result == 0 && view->status == STATUS_OK)
-		ask_for_grants(view, &client);
-	client_close(&client);
-	return result;
-}
-
-/* A node may go away between the question for its locks and the one for their state. */
-static int add_unless_lost(struct status_view *view, struct cluster_nodes *nodes,
-			   const struct found *lock, struct error *err)
-{
-	if (cluster_nodes_has_lost(nodes, lock->client) ||
-	    add_lock(view, lock->name, lock->client, err) == 0)
-		return 0;
-	return cluster_nodes_lose(nodes, lock->client, err) ? 0 : -1;
-}
-
-static int add_all(struct status_view *view, struct error *err)
-{
-	const int64_t timeout_ms = view->invocation->options->connect_timeout_ms;
-	struct lock_list names = {0};
-	struct cluster_nodes nodes;
-	int result = cluster_nodes_open(&nodes, view->invocation->server,
-					view->silent ? NULL : view->invocation->messenger,
-					timeout_ms, clock_ms() + timeout_ms, err);
-
-	if (result == 0)
-		result = lock_list_find(&names, &nodes, NEVER_MS, err);
-	for (size_t i = 0; result == 0 && i < names.count; i++)
-		result = add_unless_lost(view, &nodes, &names.list[i], err);
-	for (size_t i = 0; result == 0 && i < nodes.count; i++)
-		if (!cluster_nodes_has_lost(&nodes, &nodes.clients[i]))
-			ask_for_grants(view, &nodes.clients[i]);
-	view->unseen = nodes.owners ? (int64_t)cluster_nodes_unseen(&nodes) : METRIC_UNKNOWN;
-	view->gap.status = STATUS_OK;
-	if (result == 0 && cluster_nodes_check(&nodes, &view->gap) < 0 &&
-	    view->unseen == CLUSTER_SLOTS)
-		result = tell_trouble(view, err);
-	lock_list_free(&names);
-	cluster_nodes_close(&nodes);
-	return result;
-}
-
-static int add_locks(struct status_view *view, struct error *err)
-{
-	int result;
-
-	view->unseen = METRIC_UNKNOWN;
-	view->grants = METRIC_UNKNOWN;
-	result = view->invocation->argc > 0 ? add_named(view, err) : add_all(view, err);
-	if (view->table && view->others > 0) {
-		snprintf(view->last_line, sizeof(view->last_line), "%zu free lock%s: --all",
-			 view->others, view->others == 1 ? "" : "s");
-		table_when_empty(view->table, "no lock is held or waited for");
-		table_end(view->table, view->last_line);
-	}
-	return result;
-}
-
-/* Mistakes in usage are told before the server is asked anything. */
-static int check_names(char *const *names, int count, struct error *err)
-{
-	struct lock_keys keys;
-
-	for (int i = 0; i < count; i++)
-		if (lock_keys_make(&keys, names[i], err) < 0)
-			return -1;
-	return 0;
-}
-
-/* Held locks stand first, so that none is hidden below the edge of the screen. */
-static char *watched_text(void *data, int width, struct error *err)
-{
-	const struct invocation *invocation = data;
-	struct status_view view = {.invocation = invocation,
-				   .table = table_open(&status_layout, invocation->options, err),
-				   .is_ranked = true,
-				   .silent = true};
-	char *text = NULL;
-
-	if (view.table && add_locks(&view, err) == 0)
-		text = table_text(view.table, width, err);
-	table_close(view.table);
-	if (text)
-		*err = trouble_of(&view) ? *trouble_of(&view) : (struct error){STATUS_OK, ""};
-	return text;
-}
-
-static int watch_locks(const struct invocation *invocation, struct error *err)
-{
-	struct server server = *invocation->server;
-	struct invocation watched = *invocation;
-
-	watched.server = &server;
-	return watch_run(&(struct watch){.title = "fairlock status",
-					 .period_ms = watched.options->watch_ms,
-					 .source = watched_text,
-					 .data = &watched,
-					 .server = &server},
-			 err);
-}
-
-/* If something fails, no locks are printed: half of them would look as if the others were gone. */
-static int print_locks(struct status_view *view, struct error *err)
-{
-	if (add_locks(view, err) < 0)
-		return -1;
-	if (view->metrics) {
-		view->metrics->unseen_slots = view->unseen;
-		view->metrics->grants = view->unseen > 0 ? 0 : view->grants;
-		prometheus_print(view->metrics);
-	}
-	if (view->table)
-		table_print(view->table);
-	return 0;
+	*status = view->held ? 0 : look->status == STATUS_OK ? 1 : look->status;
+	return view->held ? 0 : look_end(look, err);
 }
 
 static int run_status(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	/* a default for all commands is no question */
-	const bool is_quiet = options->quiet &&
-			      options_origin(options, option_named("quiet"))->source == SOURCE_FLAG;
-	const bool is_question = is_quiet && !options->prometheus;
-	struct prometheus metrics = {0};
-	struct status_view view = {.invocation = invocation, .is_ranked = invocation->argc == 0};
+	const bool is_question =
+		options->quiet && !options->prometheus && !options->watch_ms &&
+		options_origin(options, option_named("quiet"))->source == SOURCE_FLAG;
+	struct status_view view = {.wants_metrics = options->prometheus, .grants = METRIC_UNKNOWN};
+	struct look look = {.invocation = invocation,
+			    .what = "status",
+			    .question = "who holds lock",
+			    .show = show,
+			    .ask_node = ask_for_grants,
+			    .data = &view,
+			    .layout = status_layout};
 	int result;
 
-	if (check_names(invocation->argv, invocation->argc, err) < 0)
-		return -1;
-	*status = STATUS_OK;
-	if (options->watch_ms)
-		return watch_locks(invocation, err);
-	if (options->prometheus)
-		view.metrics = &metrics;
-	else if (!is_quiet && !(view.table = table_open(&status_layout, options, err)))
-		return -1;
-	result = print_locks(&view, err);
-	table_close(view.table);
-	prometheus_free(&metrics);
-	*status = view.status;
-	if (is_question && (view.held || view.status == STATUS_OK))
-		*status = view.held ? 0 : 1;
-	/* if one is held, that is the answer, whatever else cannot be seen */
-	return result == 0 && !(is_question && view.held) ? tell_trouble(&view, err) : result;
+	if (is_question)
+		return answer(&look, status, err);
+	result = options->prometheus ? print_metrics(&look, err)
+				     : look_run(&look, "fairlock status", err);
+	*status = look.status;
+	return result == 0 ? look_end(&look, err) : result;
 }
 
 const struct command status_command = {

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,29 +19,24 @@
 #include "base/utf8.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
-#include "output/column_words.h"
 
 #define CHOSEN_MAX 64
-#define NOTHING_MAX_BYTES 2048
-#define ESCAPED_MAX_BYTES 12 /* what a byte may become: U+FFFD, whose bytes are escaped */
+#define TEXT_MAX_BYTES 8192 /* more than the widest terminal takes */
+#define HELP_WIDTH 78
 
 /* A column of the layout that is to be printed. */
 struct chosen {
 	const struct column *column;
 	bool is_usual; /* it may be left out: -o does not name it */
-	bool is_hidden;
-	int width; /* of all lines so far */
-};
-
-struct cell {
-	char *text; /* as it is printed; in JSON before it is put in quotes */
-	enum table_colour colour;
+	int width;     /* of all lines so far */
 };
 
 struct line {
 	char *key;     /* what the lines are sorted by: the cell of --sort, or the rank */
 	size_t number; /* keeps lines of the same key in the order of their making */
-	struct cell *cells;
+	/* as they are printed; in JSON before they are put in quotes; NULL: not chosen */
+	char *cells[TABLE_COLUMNS_MAX];
+	enum table_colour colours[TABLE_COLUMNS_MAX];
 };
 
 struct table {
@@ -66,23 +60,122 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot print a table: %s", strerror(ENOMEM));
 }
 
-/* ---- Columns ---- */
+/* ---- What columns mean ---- */
 
-static void refuse_column(const struct layout *layout, const char *verb, const char *name,
-			  struct error *err)
+/* One word means the same in all tables. others: what other programs call it, in small letters. */
+static const struct meaning {
+	char name[16], meaning[56], others[56];
+} meanings[] = {
+	{"NAME", "name of the lock", "lock key resource"},
+	{"STATE", "free, held or kept", "status st locked"},
+	{"MODE", "exclusive, shared or slots", "kind type shared"},
+	{"SLOT", "slot of the holder", "number name index"},
+	{"SLOTS", "slots that the waiter wants: how many, or their names", "slot number count"},
+	{"OWNER", "owner ID, for --owner and --remove", "id uuid holder identity"},
+	{"HOST", "host of the process", "node hostname machine address addr"},
+	{"PID", "process ID", "process procid"},
+	{"USER", "user of the process", "uid login username"},
+	{"COMMAND", "command of the process", "cmd comm args exe"},
+	{"REASON", "why the process wants the lock: its --reason", "why note message"},
+	{"CLIENT", "fairlock or redisson", "program lib type"},
+	{"HELD_MS", "how long the lock is or was held, in milliseconds", ""},
+	{"HELD", "how long the lock is or was held", "age elapsed etime since duration"},
+	{"LEASE_MS", "how long the lease still lasts, in milliseconds", "pttl"},
+	{"LEASE", "how long the lease still lasts", "ttl expires expiry timeout"},
+	{"UNTIL", "when the lease ends, or the time for which it is kept", "end expires"},
+	{"LAST_START", "when a command of the lock was started last", "started run start"},
+	{"LAST_OK", "when a command of the lock last ended with 0", "success succeeded done ok"},
+	{"HOLDS", "how many times the owner holds the lock", "count depth"},
+	{"TOKEN", "fencing token, which grows with each grant", "fence fencing"},
+	{"WAITERS", "how many processes wait for the lock", "queue waiting length blocked"},
+	{"POSITION", "place in the queue; 1 is next", "pos place rank number"},
+	{"WAITING_MS", "how long the process has waited, in milliseconds", ""},
+	{"WAITING", "how long the process has waited", "age elapsed etime since"},
+	{"PRESENT", "whether the process is connected", "alive online connected state"},
+	{"TIME", "when it happened", "date timestamp when at"},
+	{"EVENT", "what happened to the lock", "action type state what"},
+	{"STATUS", "exit status of the command, as a shell shows it", "exit code rc result"},
+	{"CAUSE", "why the command ended", "why signal exit reason"},
+	{"BY", "who broke, asked or removed it", "actor whom user breaker"},
+	{"WHO", "user and host of the process", "user@host"},
+	{"WAITED_MS", "how long the process had waited, in milliseconds", ""},
+	{"WAITED", "how long the process had waited", "waiting wait"},
+};
+
+static const struct meaning *find_meaning(const char *name)
 {
-	char shown[SHORT_MAX_BYTES], cause[COLUMN_CAUSE_MAX_BYTES];
-	const char *meant = NULL;
+	static const struct meaning unknown;
+
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strcmp(meanings[i].name, name) == 0)
+			return &meanings[i];
+	return &unknown;
+}
+
+const char *column_meaning(const char *name)
+{
+	return find_meaning(name)->meaning;
+}
+
+void column_help_names(const struct layout *layout, FILE *out)
+{
+	int used = fprintf(out, "Columns (-o help tells what they are):");
+
+	for (size_t i = 0; i < layout->column_count; i++) {
+		const char *name = layout->columns[i].name;
+		const bool is_last = i + 1 == layout->column_count;
+
+		if (used + 2 + (int)strlen(name) > HELP_WIDTH)
+			used = fprintf(out, "\n ") - 1;
+		used += fprintf(out, " %s%s", name, is_last ? "\n" : ",");
+	}
+}
+
+void column_help_list(const struct layout *layout, FILE *out)
+{
+	for (size_t i = 0; i < layout->column_count; i++)
+		fprintf(out, "%-11s %s\n", layout->columns[i].name,
+			column_meaning(layout->columns[i].name));
+}
+
+/* ---- The choice of columns ---- */
+
+/* Whether it is one of these words, which have blanks between them. Case does not count. */
+static bool is_among(const char *words, const char *word)
+{
+	const size_t length = strlen(word);
+
+	for (const char *at = words; length > 0 && (at = strcasestr(at, word)) != NULL; at++)
+		if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+			return true;
+	return false;
+}
+
+static int refuse_column(const struct layout *layout, const char *verb, const char *name,
+			 struct error *err)
+{
+	const char *meant = strcasecmp(name, "json") == 0  ? "--json"
+			    : strcasecmp(name, "raw") == 0 ? "--raw"
+							   : NULL;
+	char shown[SHORT_MAX_BYTES];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, name);
 	for (size_t i = 0; i < layout->column_count; i++) {
-		nearest_try(&nearest, layout->columns[i].name);
-		if (!meant && column_is_called(layout->columns[i].name, name))
-			meant = layout->columns[i].name;
+		const char *column = layout->columns[i].name;
+
+		nearest_try(&nearest, column);
+		if (!meant && is_among(find_meaning(column)->others, name))
+			meant = column;
 	}
-	fail(err, STATUS_USAGE, "cannot %s column '%s': %s", verb, shorten(shown, name),
-	     column_refuse(cause, name, meant ? meant : nearest.best));
+	shorten(shown, name);
+	if (!meant && !*nearest.best)
+		return fail(err, STATUS_USAGE,
+			    "cannot %s column '%s': there is no such column, '-o help' lists them",
+			    verb, shown);
+	return fail(err, STATUS_USAGE,
+		    "cannot %s column '%s': there is no such column, did you mean %s?", verb, shown,
+		    meant ? meant : nearest.best);
 }
 
 static const struct column *find_column(const struct layout *layout, const char *verb,
@@ -97,24 +190,26 @@ static const struct column *find_column(const struct layout *layout, const char 
 
 static int choose(struct table *table, const char *list, bool is_usual, struct error *err)
 {
-	char *copy = strdup(list), *rest = copy, *name;
-	int result = copy ? 0 : no_memory(err);
+	size_t length;
 
-	while (result == 0 && *list && (name = strsep(&rest, ",")) != NULL) {
-		const struct column *column = find_column(table->layout, "show", name, err);
+	for (const char *at = list; *list; at += length + 1) {
+		const struct column *column;
+		char name[SHORT_MAX_BYTES];
 
+		length = strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
+		column = find_column(table->layout, "show", name, err);
 		if (!column)
-			result = -1;
-		else if (table->count == CHOSEN_MAX)
-			result = fail(err, STATUS_USAGE,
-				      "cannot show a table: it has more than %d columns",
-				      CHOSEN_MAX);
-		else
-			table->chosen[table->count++] = (struct chosen){
-				column, is_usual, .width = (int)strlen(column->name)};
+			return -1;
+		if (table->count == CHOSEN_MAX)
+			return fail(err, STATUS_USAGE,
+				    "cannot show a table: it has more than %d columns", CHOSEN_MAX);
+		table->chosen[table->count++] =
+			(struct chosen){column, is_usual, .width = (int)strlen(column->name)};
+		if (!at[length])
+			break;
 	}
-	free(copy);
-	return result;
+	return 0;
 }
 
 static int choose_columns(struct table *table, struct error *err)
@@ -145,8 +240,8 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 		return NULL;
 	}
 	table->layout = layout;
-	table->options = options;
 	table->nothing = layout->nothing;
+	table->options = options;
 	table->is_on_screen = isatty(STDOUT_FILENO) == 1 && table_is_for_people(table);
 	table->is_coloured =
 		terminal_colours(options->colour, STDOUT_FILENO) && table_is_for_people(table);
@@ -162,9 +257,8 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 static void remove_lines(struct table *table)
 {
 	for (size_t i = 0; i < table->line_count; i++) {
-		for (size_t c = 0; c < table->count; c++)
-			free(table->lines[i].cells[c].text);
-		free(table->lines[i].cells);
+		for (size_t c = 0; c < TABLE_COLUMNS_MAX; c++)
+			free(table->lines[i].cells[c]);
 		free(table->lines[i].key);
 	}
 	table->line_count = 0;
@@ -244,93 +338,76 @@ static const char *text_of(const struct table *table, const struct column *colum
 	return cell;
 }
 
-/* Whether the bytes of a character are written as \xe4, as lsblk(8) does: with --raw those of
- * blanks, in a file or a pipe those of what the locale cannot show. */
-static bool is_escaped(const struct table *table, uint32_t code, const char *next)
+/* Writes a character, or a byte that is none, to a file or a pipe: as \xe4, as lsblk(8) does, with
+ * --raw if it is a blank or harmful, else if the locale cannot show it. */
+static void put_character(const struct table *table, const char *bytes, size_t length,
+			  uint32_t code, FILE *out)
 {
+	bool is_escaped;
+
 	if (table->options->raw)
-		return code == ' ' || code == '\\' || utf8_is_harmful(code);
-	if (table->is_on_screen)
-		return false; /* terminal_cut sees to what is harmful there */
-	if (code < 0x80)
-		return utf8_is_control(code) || (code == '\\' && *next == 'x');
-	return !table->terminal.utf8 || wcwidth((wchar_t)code) < 0;
+		is_escaped = !length || code == ' ' || code == '\\' || utf8_is_harmful(code);
+	else if (length == 1)
+		is_escaped = utf8_is_control(code) || (code == '\\' && bytes[1] == 'x');
+	else
+		is_escaped = !table->terminal.utf8 || wcwidth((wchar_t)code) < 0;
+	if (!table->options->raw && (!length || (code >= 0x7f && utf8_is_harmful(code))))
+		fputc('?', out);
+	else if (!is_escaped)
+		fwrite(bytes, 1, length, out);
+	else
+		for (size_t i = 0; i < MAX(length, 1); i++)
+			fprintf(out, "\\x%02x", (unsigned char)bytes[i]);
 }
 
-/* Returns a copy of the text as it is printed, with room for the mark of a cut. NULL: no memory. */
+/* Returns a copy of the text as it is printed; terminal_cut sees to what is harmful on a screen,
+ * and json_text in JSON. NULL: no memory. */
 static char *show(const struct table *table, const char *text)
 {
-	const bool is_raw = table->options->raw, is_file = !is_raw && !table->is_on_screen;
-	char *shown, *end, *shrunk;
+	const bool is_raw = table->options->raw;
+	char *shown = NULL;
+	size_t size, length;
+	FILE *out;
 
-	if (table->options->json)
+	if (table->options->json || table->is_on_screen)
 		return strdup(text);
 	if (is_raw && (!*text || strcmp(text, "-") == 0))
 		return strdup(*text ? "\\x2d" : "-");
-	shown = end = malloc(strlen(text) * ESCAPED_MAX_BYTES + 1);
-	while (shown && *text) {
-		uint32_t code;
-		size_t length = utf8_decode(text, &code);
-		const char *from = text;
+	out = open_memstream(&shown, &size);
+	for (; out && *text; text += MAX(length, 1)) {
+		uint32_t code = 0;
 
-		text += length ? length : 1;
-		if (length == 0) {
-			from = is_raw ? from : UTF8_REPLACEMENT;
-			length = is_raw ? 1 : 3;
-			code = is_raw ? 0x80 : 0xfffd;
-		}
-		if (is_file && code >= 0x7f && utf8_is_harmful(code))
-			*end++ = '?';
-		else if (is_escaped(table, code, text))
-			for (size_t i = 0; i < length; i++)
-				end += sprintf(end, "\\x%02x", (unsigned char)from[i]);
-		else
-			end = mempcpy(end, from, length);
+		length = utf8_decode(text, &code);
+		put_character(table, text, length, code, out);
 	}
-	if (!shown)
-		return NULL;
-	*end = '\0';
-	shrunk = realloc(shown, (size_t)(end - shown) + sizeof("…"));
-	return shrunk ? shrunk : shown;
-}
-
-static struct line *new_line(struct table *table)
-{
-	struct line *lines = reallocarray(table->lines, table->line_count + 1, sizeof(*lines));
-	struct line *line;
-
-	if (!lines)
-		return NULL;
-	table->lines = lines;
-	line = &lines[table->line_count];
-	*line = (struct line){.number = table->line_count,
-			      .cells = calloc(table->count, sizeof(*line->cells))};
-	if (!line->cells)
-		return NULL;
-	table->line_count++;
-	return line;
+	if (!out || fclose(out) == 0)
+		return shown;
+	free(shown);
+	return NULL;
 }
 
 int table_add(struct table *table, const struct table_row *row, struct error *err)
 {
-	const struct column *first = table->layout->columns;
-	const char *key = table->sorting ? row->cells[table->sorting - first] : row->rank;
-	struct line *line = new_line(table);
+	const struct column *columns = table->layout->columns;
+	const char *key = table->sorting ? row->cells[table->sorting - columns] : row->rank;
+	struct line *line = reallocarray(table->lines, table->line_count + 1, sizeof(*line));
 
 	if (!line)
 		return no_memory(err);
-	line->key = strdup(key ? key : "");
+	table->lines = line;
+	line += table->line_count;
+	*line = (struct line){.key = strdup(key ? key : ""), .number = table->line_count++};
 	if (!line->key)
 		return no_memory(err);
+	memcpy(line->colours, row->colours, sizeof(line->colours));
 	for (size_t i = 0; i < table->count; i++) {
 		const struct column *column = table->chosen[i].column;
+		const ptrdiff_t c = column - columns;
 		char made[TIMESTAMP_MAX_BYTES];
-		const char *text = text_of(table, column, row->cells[column - first], made);
-		struct cell *cell = &line->cells[i];
 
-		cell->text = show(table, text);
-		cell->colour = row->colours[column - first];
-		if (!cell->text)
+		if (!line->cells[c]) /* -o may name a column twice */
+			line->cells[c] = show(table, text_of(table, column, row->cells[c], made));
+		if (!line->cells[c])
 			return no_memory(err);
 	}
 	return 0;
@@ -345,30 +422,39 @@ static int compare_lines(const void *a, const void *b)
 	return order ? order : x->number < y->number ? -1 : 1;
 }
 
+static char *cell_of(const struct table *table, const struct line *line, size_t place)
+{
+	return line->cells[table->chosen[place].column - table->layout->columns];
+}
+
 /* ---- JSON ---- */
 
-/* Cuts the text into its words. */
-static void put_list(struct json *json, const char *name, char *text)
+static void put_words(struct json *json, const char *name, char *text)
 {
-	char *word;
+	char *comma;
 
 	json_open(json, name, '[');
-	while ((word = strsep(&text, ",")) != NULL)
-		json_text(json, NULL, word);
+	for (; (comma = strchr(text, ',')) != NULL; text = comma + 1) {
+		*comma = '\0';
+		json_text(json, NULL, text);
+		*comma = ',';
+	}
+	json_text(json, NULL, text);
 	json_close(json, ']');
 }
 
 static void put_value(struct json *json, const struct column *column, char *text)
 {
+	const bool is_list = column->kind == COLUMN_LIST;
+
 	if (!*text)
 		json_text(json, column->name, NULL);
 	else if (column->kind == COLUMN_BOOLEAN)
 		json_printf(json, column->name, *text == '1' ? "true" : "false");
-	else if (column->kind == COLUMN_NUMBER ||
-		 (column->kind == COLUMN_LIST && is_number(text) && *text != '-'))
+	else if (column->kind == COLUMN_NUMBER || (is_list && is_number(text) && *text != '-'))
 		json_printf(json, column->name, "%s", text);
-	else if (column->kind == COLUMN_LIST)
-		put_list(json, column->name, text);
+	else if (is_list)
+		put_words(json, column->name, text);
 	else
 		json_text(json, column->name, text);
 }
@@ -376,8 +462,8 @@ static void put_value(struct json *json, const struct column *column, char *text
 static void put_object(struct json *json, const struct table *table, const struct line *line)
 {
 	json_open(json, NULL, '{');
-	for (size_t c = 0; c < table->count; c++)
-		put_value(json, table->chosen[c].column, line->cells[c].text);
+	for (size_t i = 0; i < table->count; i++)
+		put_value(json, table->chosen[i].column, cell_of(table, line, i));
 	json_close(json, '}');
 }
 
@@ -403,21 +489,6 @@ static void print_json(const struct table *table)
 
 /* ---- Lines of text ---- */
 
-/* Measures a column. Returns whether one of its cells has a text, and not the common one. */
-static bool measure(const struct table *table, struct chosen *chosen, size_t c)
-{
-	const char *common = chosen->column->common;
-	bool is_used = false;
-
-	for (size_t i = 0; i < table->line_count; i++) {
-		const char *text = table->lines[i].cells[c].text;
-
-		is_used |= *text && (!common || strcmp(text, common) != 0);
-		chosen->width = MAX(chosen->width, terminal_width(&table->terminal, text));
-	}
-	return is_used;
-}
-
 static int narrowest(const struct chosen *chosen)
 {
 	const int least = chosen->column->least;
@@ -431,8 +502,7 @@ static int total(const struct table *table, bool is_cut)
 	int sum = -1;
 
 	for (const struct chosen *c = table->chosen; c < table->chosen + table->count; c++)
-		if (!c->is_hidden)
-			sum += (is_cut ? narrowest(c) : c->width) + 1;
+		sum += (is_cut ? narrowest(c) : c->width) + 1;
 	return sum;
 }
 
@@ -441,8 +511,7 @@ static struct chosen *least_important(struct table *table)
 	struct chosen *found = NULL;
 
 	for (struct chosen *c = table->chosen; c < table->chosen + table->count; c++)
-		if (!c->is_hidden && c->is_usual &&
-		    c->column->spare > (found ? found->column->spare : 0))
+		if (c->is_usual && c->column->spare > (found ? found->column->spare : 0))
 			found = c;
 	return found;
 }
@@ -452,9 +521,16 @@ static struct chosen *widest(struct table *table)
 	struct chosen *found = NULL;
 
 	for (struct chosen *c = table->chosen; c < table->chosen + table->count; c++)
-		if (!c->is_hidden && c->width > MAX(narrowest(c), found ? found->width : 0))
+		if (c->width > MAX(narrowest(c), found ? found->width : 0))
 			found = c;
 	return found;
+}
+
+static void leave_out(struct table *table, struct chosen *chosen)
+{
+	table->count--;
+	memmove(chosen, chosen + 1,
+		(size_t)(table->chosen + table->count - chosen) * sizeof(*chosen));
 }
 
 /* Columns are left out only if cutting is not enough. If nothing is, the table stays too wide. */
@@ -463,7 +539,7 @@ static void fit(struct table *table)
 	struct chosen *chosen;
 
 	while (total(table, true) > table->terminal.columns && (chosen = least_important(table)))
-		chosen->is_hidden = true;
+		leave_out(table, chosen);
 	while (total(table, false) > table->terminal.columns && (chosen = widest(table)))
 		chosen->width--;
 }
@@ -471,12 +547,19 @@ static void fit(struct table *table)
 /* Later lines have the columns of the first ones, and stand below them. */
 static void lay_out(struct table *table)
 {
-	for (size_t c = 0; c < table->count; c++) {
+	for (size_t c = table->count; c-- > 0;) {
 		struct chosen *chosen = &table->chosen[c];
-		const bool is_used = measure(table, chosen, c);
+		const char *common = chosen->column->common;
+		bool is_used = false;
 
-		if (!table->is_begun && chosen->is_usual && chosen->column->is_rare)
-			chosen->is_hidden = !is_used;
+		for (size_t i = 0; i < table->line_count; i++) {
+			const char *text = cell_of(table, &table->lines[i], c);
+
+			is_used |= *text && (!common || strcmp(text, common) != 0);
+			chosen->width = MAX(chosen->width, terminal_width(&table->terminal, text));
+		}
+		if (!table->is_begun && chosen->is_usual && chosen->column->is_rare && !is_used)
+			leave_out(table, chosen);
 	}
 	if (table->is_on_screen)
 		fit(table);
@@ -498,56 +581,44 @@ static void put_cell(const struct table *table, const struct chosen *chosen, con
 }
 
 /* Writes a line, or for NULL the headings. */
-static void put_line(const struct table *table, struct line *line, FILE *out)
+static void put_line(const struct table *table, const struct line *line, FILE *out)
 {
-	size_t last = table->count - 1;
+	for (size_t i = 0; i < table->count; i++) {
+		const struct chosen *chosen = &table->chosen[i];
+		const char *text = line ? cell_of(table, line, i) : chosen->column->name;
+		char cut[TEXT_MAX_BYTES];
 
-	while (last > 0 && table->chosen[last].is_hidden)
-		last--;
-	for (size_t c = 0; c <= last; c++) {
-		const struct chosen *chosen = &table->chosen[c];
-		const char end = c < last ? ' ' : '\n';
-		char *text = line ? line->cells[c].text : NULL;
-
-		if (chosen->is_hidden)
-			continue;
-		if (text && table->is_on_screen)
-			terminal_cut(&table->terminal, text, strlen(text) + sizeof("…"), text,
-				     chosen->width);
-		put_cell(table, chosen, text ? text : chosen->column->name,
-			 text ? line->cells[c].colour : TABLE_BOLD, end, out);
+		if (line && table->is_on_screen) {
+			terminal_cut(&table->terminal, cut, sizeof(cut), text, chosen->width);
+			text = cut;
+		}
+		put_cell(table, chosen, text,
+			 line ? line->colours[chosen->column - table->layout->columns] : TABLE_BOLD,
+			 i + 1 < table->count ? ' ' : '\n', out);
 	}
-}
-
-static void put_lines(struct table *table, FILE *out)
-{
-	if (table_is_for_people(table))
-		lay_out(table);
-	if (!table->is_begun && !table->options->no_headings)
-		put_line(table, NULL, out);
-	for (size_t i = 0; i < table->line_count; i++)
-		put_line(table, &table->lines[i], out);
-	table->is_begun = true;
-}
-
-static void put_nothing(const struct table *table, FILE *out)
-{
-	char shown[NOTHING_MAX_BYTES];
-
-	terminal_cut(&table->terminal, shown, sizeof(shown), table->nothing, NOTHING_MAX_BYTES);
-	fprintf(out, "%s\n", shown);
 }
 
 static void put_table(struct table *table, FILE *out)
 {
+	char nothing[TEXT_MAX_BYTES];
+
 	if (table->line_count > 0)
 		qsort(table->lines, table->line_count, sizeof(*table->lines), compare_lines);
-	if (table->options->json)
+	if (table->options->json) {
 		print_json(table);
-	else if (table->line_count > 0)
-		put_lines(table, out);
-	else if (table->is_on_screen)
-		put_nothing(table, out);
+	} else if (table->line_count > 0) {
+		if (table_is_for_people(table))
+			lay_out(table);
+		if (!table->is_begun && !table->options->no_headings)
+			put_line(table, NULL, out);
+		for (size_t i = 0; i < table->line_count; i++)
+			put_line(table, &table->lines[i], out);
+		table->is_begun = true;
+	} else if (table->is_on_screen) {
+		terminal_cut(&table->terminal, nothing, sizeof(nothing), table->nothing,
+			     TEXT_MAX_BYTES);
+		fprintf(out, "%s\n", nothing);
+	}
 	if (table->last && table->is_on_screen)
 		fprintf(out, "%s\n", table->last);
 }
@@ -558,23 +629,11 @@ void table_print(struct table *table)
 	put_table(table, stdout);
 }
 
-char *table_text(struct table *table, int columns, struct error *err)
+void table_draw(struct table *table, FILE *out, int columns)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
 	table->is_on_screen = true;
 	table->terminal.columns = columns;
-	if (out)
-		put_table(table, out);
-	if (out && fclose(out) == 0) {
-		text[size - 1] = '\0';
-		return text;
-	}
-	free(text);
-	no_memory(err);
-	return NULL;
+	put_table(table, out);
 }
 
 void table_flush(struct table *table)

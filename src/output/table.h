@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "output/timestamp.h"
@@ -11,7 +12,7 @@
 struct options;
 
 enum column_kind {
-	COLUMN_TEXT,
+	COLUMN_TEXT, /* if nothing is said */
 	COLUMN_NUMBER,
 	COLUMN_LIST,     /* words with commas between them, in JSON an array; or a number */
 	COLUMN_BOOLEAN,  /* "1" or "0": yes or no, in JSON true or false */
@@ -39,6 +40,15 @@ struct layout {
 	const char *nothing;             /* a screen shows this instead of no lines */
 };
 
+/* Prints the names of the columns, for --help. */
+void column_help_names(const struct layout *layout, FILE *out);
+
+/* Prints the names and what they mean, one a line, for `-o help`. */
+void column_help_list(const struct layout *layout, FILE *out);
+
+/* The meaning of a column in a few words. */
+const char *column_meaning(const char *name);
+
 #define TABLE_COLUMNS_MAX 24
 
 /* The numbers are those of the terminal. */
@@ -65,8 +75,8 @@ void table_row_number(struct table_row *row, size_t column, int64_t number);
 struct table;
 
 /* Makes an empty table with the columns that the options and the layout ask for; both must outlive
- * it. With --follow, JSON is an object a line. --sort and --color do what they say. Returns
- * NULL with *err: STATUS_USAGE for an unknown column. */
+ * it. With --follow, JSON is an object a line. Returns NULL
+ * with *err: STATUS_USAGE for an unknown column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
 
@@ -88,9 +98,8 @@ int table_add(struct table *table, const struct table_row *row, struct error *er
 /* Writes the table to standard output; it fits there on a terminal. */
 void table_print(struct table *table);
 
-/* Makes a text for people, for a screen of so many columns; the caller frees it. Returns NULL with
- * *err. */
-char *table_text(struct table *table, int columns, struct error *err);
+/* Writes it for people, for a screen of so many columns. */
+void table_draw(struct table *table, FILE *out, int columns);
 
 /* Writes the lines that were added since the last time; the headings stand before the first. */
 void table_flush(struct table *table);

@@ -27,35 +27,34 @@ const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms)
 	return text;
 }
 
+static size_t format(char text[TIMESTAMP_MAX_BYTES], const struct tm *parts,
+		     enum timestamp_form form)
+{
+	switch (form) {
+	case TIMESTAMP_LONG:
+	case TIMESTAMP_EXACT:
+		return strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M:%S", parts);
+	case TIMESTAMP_DATE:
+		return strftime(text, TIMESTAMP_MAX_BYTES, "%Y-%m-%d", parts);
+	case TIMESTAMP_DAY:
+		return strftime(text, TIMESTAMP_MAX_BYTES, "%b %e", parts);
+	case TIMESTAMP_MINUTE:
+		return strftime(text, TIMESTAMP_MAX_BYTES, "%H:%M", parts);
+	case TIMESTAMP_SECOND:
+		return strftime(text, TIMESTAMP_MAX_BYTES, "%H:%M:%S", parts);
+	case TIMESTAMP_COMING:
+		return strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M", parts);
+	}
+	return 0;
+}
+
 const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum timestamp_form form)
 {
 	const struct tm parts = local_time(ms);
-	size_t length;
+	const size_t length = format(text, &parts, form);
 
-	switch (form) {
-	case TIMESTAMP_LONG:
-		strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M:%S", &parts);
-		break;
-	case TIMESTAMP_EXACT:
-		length = strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M:%S", &parts);
+	if (form == TIMESTAMP_EXACT)
 		snprintf(text + length, TIMESTAMP_MAX_BYTES - length, ".%03d", (int)(ms % 1000));
-		break;
-	case TIMESTAMP_DATE:
-		strftime(text, TIMESTAMP_MAX_BYTES, "%Y-%m-%d", &parts);
-		break;
-	case TIMESTAMP_DAY:
-		strftime(text, TIMESTAMP_MAX_BYTES, "%b %e", &parts);
-		break;
-	case TIMESTAMP_MINUTE:
-		strftime(text, TIMESTAMP_MAX_BYTES, "%H:%M", &parts);
-		break;
-	case TIMESTAMP_SECOND:
-		strftime(text, TIMESTAMP_MAX_BYTES, "%H:%M:%S", &parts);
-		break;
-	case TIMESTAMP_COMING:
-		strftime(text, TIMESTAMP_MAX_BYTES, "%b %e %H:%M", &parts);
-		break;
-	}
 	return text;
 }
 

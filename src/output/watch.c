@@ -35,6 +35,10 @@
 /* Of a terminal that does not know its size. */
 #define ROWS_USUAL 24
 
+/* A terminal that takes nothing for so long, as after Ctrl-S, does not get the rest of the frame:
+ * the next one is whole, and a key or a signal may be what ends us. */
+#define HELD_UP_MS 1000
+
 struct watching {
 	const struct watch *watch;
 	int tty; /* /dev/tty, non-blocking: standard input may be something else */
@@ -52,13 +56,9 @@ struct watching {
 
 /* ---- The screen ---- */
 
-/* If the terminal is held up, for example by Ctrl-S, waits until it goes on. A key or a signal ends
- * the wait, because it may be what ends us. */
 static void put(const struct watching *w, const char *text, size_t length)
 {
-	enum { SIGNALS, TTY, SLOTS };
-	struct pollfd slots[SLOTS] = {[SIGNALS] = {.fd = w->signals.fd, .events = POLLIN},
-				      [TTY] = {.fd = w->tty, .events = POLLIN | POLLOUT}};
+	struct pollfd slot = {.fd = w->tty, .events = POLLOUT};
 
 	while (length > 0) {
 		const ssize_t written = write(w->tty, text, length);
@@ -66,8 +66,7 @@ static void put(const struct watching *w, const char *text, size_t length)
 		if (written > 0) {
 			text += written;
 			length -= (size_t)written;
-		} else if (errno != EAGAIN || poll(slots, SLOTS, -1) < 0 ||
-			   slots[SIGNALS].revents || slots[TTY].revents != POLLOUT) {
+		} else if (errno != EAGAIN || poll(&slot, 1, HELD_UP_MS) <= 0) {
 			return;
 		}
 	}
@@ -87,18 +86,12 @@ static void enter(struct watching *w)
 
 static void leave(struct watching *w)
 {
-	const ssize_t length = (ssize_t)strlen(LEAVE);
-
 	if (!w->has_screen)
 		return;
 	/* Ctrl-S is undone: the user wants the shell now. TCOON does nothing without TCOOFF. */
 	tcflow(w->tty, TCOOFF);
 	tcflow(w->tty, TCOON);
-	if (write(w->tty, LEAVE, (size_t)length) != length) {
-		/* half a frame fills the terminal's buffer, and nobody needs it any more */
-		tcflush(w->tty, TCOFLUSH);
-		(void)!write(w->tty, LEAVE, (size_t)length);
-	}
+	put(w, LEAVE, strlen(LEAVE));
 	tcsetattr(w->tty, TCSANOW, &w->usual);
 	w->has_screen = false;
 }
@@ -136,8 +129,10 @@ static size_t count_lines(const char *text)
 {
 	size_t count = 0;
 
-	for (; *text; text++)
-		count += *text == '\n' || text[1] == '\0';
+	while ((text = strchr(text, '\n')) != NULL) {
+		count++;
+		text++;
+	}
 	return count;
 }
 
@@ -145,20 +140,20 @@ static size_t count_lines(const char *text)
 static void put_text(const struct watching *w, FILE *frame, size_t rows)
 {
 	const char *text = w->text;
-	const size_t lines = count_lines(text), shown = lines <= rows ? lines : rows - 1;
 	char more[32];
 
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t left = count_lines(text); left > 0; left--, rows--) {
 		const size_t length = strcspn(text, "\n");
 
+		if (rows == 1 && left > 1) {
+			snprintf(more, sizeof(more), "... %zu more", left);
+			fputs("\r\n", frame);
+			put_line(w, frame, more);
+			return;
+		}
 		fprintf(frame, "\r\n%.*s\033[K", (int)length, text);
 		text += length + 1;
 	}
-	if (shown == lines)
-		return;
-	snprintf(more, sizeof(more), "... %zu more", lines - shown);
-	fputs("\r\n", frame);
-	put_line(w, frame, more);
 }
 
 /* The frame is one write, and each line goes over the one before, so that nothing flickers. */
@@ -195,36 +190,27 @@ static void resize(struct watching *w)
 	w->next_ms = 0;
 }
 
-/* The screen comes back after all signals: one of them may end a process that Ctrl-Z stopped. */
 static void take_signals(struct watching *w)
 {
 	struct signalfd_siginfo info;
 
 	while (signal_fd_next(&w->signals, &info)) {
-		switch (info.ssi_signo) {
-		case SIGWINCH:
-			if (w->has_screen)
-				resize(w);
-			break;
-		case SIGTSTP:
-			if (signal_fd_ignores(SIGTSTP))
-				break;
+		const int signo = (int)info.ssi_signo;
+
+		if (signo == SIGTSTP && !signal_fd_ignores(SIGTSTP)) {
 			leave(w);
 			raise(SIGSTOP);
-			break;
-		case SIGCONT: /* perhaps after a SIGSTOP: the shell has changed the terminal */
-			w->has_screen = false;
-			break;
-		default:
-			if (!signal_fd_is_deadly((int)info.ssi_signo))
-				break;
+		} else if (signo == SIGCONT) {
+			/* The shell has changed the terminal. What ends a process that Ctrl-Z
+			 * stopped has a lower number, and so has come before. */
+			enter(w);
+			resize(w);
+		} else if (signo == SIGWINCH) {
+			resize(w);
+		} else if (signal_fd_is_deadly(signo)) {
 			leave(w);
-			die_of((int)info.ssi_signo);
+			die_of(signo);
 		}
-	}
-	if (!w->has_screen) {
-		enter(w);
-		resize(w);
 	}
 }
 
@@ -275,21 +261,29 @@ static bool await_event(void *data, const struct pollfd *server, int64_t until_m
 	return !w->has_ended;
 }
 
-static void ask(struct watching *w)
+/* Asks for a new text. The old one stays if that fails. */
+static int ask(struct watching *w)
 {
-	char *text;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int result = 0;
 
 	w->asked_ms = clock_ms();
 	w->next_ms = w->asked_ms + w->watch->period_ms;
 	w->overdue_ms = w->asked_ms + SILENT_MS;
-	text = w->watch->source(w->watch->data, width(w), &w->trouble);
+	if (out)
+		result = w->watch->source(w->watch->data, out, width(w), &w->trouble);
 	w->overdue_ms = NEVER_MS;
-	if (text) {
-		free(w->text);
-		w->text = text;
+	if (!out || fclose(out) != 0)
+		result = fail(&w->trouble, STATUS_OS, "cannot draw the screen: out of memory");
+	if (result < 0) {
+		free(text);
+		return -1;
 	}
-	if (!w->has_ended)
-		draw(w);
+	free(w->text);
+	w->text = text;
+	return 0;
 }
 
 /* ---- Beginning and end ---- */
@@ -335,9 +329,13 @@ static void watch_screen(struct watching *w)
 	w->watch->server->meanwhile = &meanwhile;
 	enter(w);
 	draw(w);
-	while (await_event(w, &no_server, w->next_ms))
-		if (clock_ms() >= w->next_ms)
-			ask(w);
+	while (await_event(w, &no_server, w->next_ms)) {
+		if (clock_ms() < w->next_ms)
+			continue;
+		ask(w);
+		if (!w->has_ended)
+			draw(w);
+	}
 	leave(w);
 	w->watch->server->meanwhile = NULL;
 }
@@ -345,15 +343,15 @@ static void watch_screen(struct watching *w)
 /* The first text comes before the screen is switched: a failure is told as any other is. */
 int watch_run(const struct watch *watch, struct error *err)
 {
-	struct watching w = {.watch = watch, .overdue_ms = NEVER_MS};
+	struct watching w = {.watch = watch};
 	int result = open_terminal(&w, err);
 
 	if (result == 0) {
-		w.text = watch->source(watch->data, width(&w), &w.trouble);
-		w.next_ms = clock_ms() + watch->period_ms;
+		result = ask(&w);
 		*err = w.trouble;
-		result = w.text ? open_signals(&w, err) : -1;
 	}
+	if (result == 0)
+		result = open_signals(&w, err);
 	if (result == 0) {
 		watch_screen(&w);
 		signal_fd_restore(&w.signals);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -10,9 +11,9 @@ struct server;
 struct watch {
 	const char *title;
 	int64_t period_ms;
-	/* Returns a text for a screen of so many columns, which the caller frees, with what is
-	 * missing in it in *err (STATUS_OK: nothing); or NULL with *err. It asks `server`. */
-	char *(*source)(void *data, int columns, struct error *err);
+	/* Asks `server`, and writes lines for a screen of so many columns, each with its newline.
+	 * Returns 0, with what is missing in *err (STATUS_OK: nothing), or -1 with *err. */
+	int (*source)(void *data, FILE *out, int columns, struct error *err);
 	void *data;
 	struct server *server; /* while it is silent, the screen takes keys and signals */
 };

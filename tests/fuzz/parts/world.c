@@ -304,13 +304,18 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 int world_watch_run(const struct watch *watch, struct error *err)
 {
 	for (int i = 0; i < 2; i++) {
-		char *text = watch->source(watch->data, 20 + 30 * i, err);
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+		const int result = watch->source(watch->data, out, 20 + 30 * i, err);
 
-		if (!text)
-			return -1;
+		fclose(out);
 		/* colours are switched on and off */
-		HOLDS(valid_text(text, strlen(text), "\n\033"));
+		if (result == 0)
+			HOLDS(valid_text(text, size, "\n\033"));
 		free(text);
+		if (result < 0)
+			return -1;
 	}
 	return 0;
 }

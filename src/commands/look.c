@@ -1,0 +1,182 @@
+/* The way to the locks: through one connection, or through one for each node of a cluster. */
+#include "commands/look.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "lock/lock_list.h"
+#include "lock/wire.h"
+#include "output/watch.h"
+#include "redis/client.h"
+#include "redis/cluster_nodes.h"
+#include "redis/server.h"
+
+static int ask(struct look *look, struct client *client, const char *name, struct error *err)
+{
+	struct lock_keys keys;
+	struct request request;
+
+	if (lock_keys_make(&keys, name, err) < 0)
+		return -1;
+	wire_look(&keys, &request, look->what);
+	connection_trace_ask(client, look->question, keys.shown);
+	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
+		return -1;
+	connection_trace_answer(client);
+	return look->show(look, &keys, client, err);
+}
+
+/* nodes: of all locks, else NULL. */
+static int ask_or_pass(struct look *look, struct cluster_nodes *nodes, struct client *client,
+		       const char *name, struct error *err)
+{
+	if (ask(look, client, name, err) == 0 || (nodes && cluster_nodes_lose(nodes, client, err)))
+		return 0;
+	const bool is_gap = !nodes && err->status == STATUS_UNAVAILABLE &&
+			    client->connection.handshake.is_cluster;
+
+	if (look->invocation->argc == 1 || (err->status != STATUS_CONFIG && !is_gap))
+		return -1;
+	if (!look->is_watched)
+		complain("%s", err->text);
+	if (look->status == STATUS_OK || is_gap)
+		look->status = (int)err->status;
+	return 0;
+}
+
+static int look_at_named(struct look *look, struct error *err)
+{
+	const struct invocation *invocation = look->invocation;
+	struct connection_trace steps = {.messenger = invocation->messenger};
+	struct client client;
+	int result = 0;
+
+	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
+	if (!look->is_watched)
+		client.steps = &steps;
+	for (int i = 0; result == 0 && i < invocation->argc; i++)
+		result = ask_or_pass(look, NULL, &client, invocation->argv[i], err);
+	if (result == 0 && look->status == STATUS_OK && look->ask_node)
+		look->ask_node(look, &client);
+	client_close(&client);
+	return result;
+}
+
+/* A node may go away between the question for its locks and one for their state. */
+static int look_at_all(struct look *look, struct error *err)
+{
+	const struct invocation *invocation = look->invocation;
+	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
+	struct lock_list names = {0};
+	struct cluster_nodes nodes;
+	int result = cluster_nodes_open(&nodes, invocation->server,
+					look->is_watched ? NULL : invocation->messenger, timeout_ms,
+					clock_ms() + timeout_ms, err);
+
+	if (result == 0)
+		result = lock_list_find(&names, &nodes, NEVER_MS, err);
+	for (size_t i = 0; result == 0 && i < names.count; i++)
+		if (!cluster_nodes_has_lost(&nodes, names.list[i].client))
+			result = ask_or_pass(look, &nodes, names.list[i].client, names.list[i].name,
+					     err);
+	for (size_t i = 0; result == 0 && look->ask_node && i < nodes.count; i++)
+		if (!cluster_nodes_has_lost(&nodes, &nodes.clients[i]))
+			look->ask_node(look, &nodes.clients[i]);
+	if (nodes.owners)
+		look->unseen = (int64_t)cluster_nodes_unseen(&nodes);
+	if (result == 0 && cluster_nodes_check(&nodes, &look->trouble) < 0 &&
+	    look->unseen == CLUSTER_SLOTS)
+		result = look_end(look, err);
+	lock_list_free(&names);
+	cluster_nodes_close(&nodes);
+	return result;
+}
+
+int look_at_locks(struct look *look, struct error *err)
+{
+	const struct invocation *invocation = look->invocation;
+	struct lock_keys keys;
+
+	/* mistakes in usage are told before the server is asked anything */
+	for (int i = 0; i < invocation->argc; i++)
+		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
+			return -1;
+	look->unseen = -1;
+	return invocation->argc > 0 ? look_at_named(look, err) : look_at_all(look, err);
+}
+
+/* The table is there in any case, or NULL. */
+static int fill_table(struct look *look, struct error *err)
+{
+	look->table = table_open(&look->layout, look->invocation->options, err);
+	if (!look->table || look_at_locks(look, err) < 0)
+		return -1;
+	if (look->hidden > 0) {
+		snprintf(look->last, sizeof(look->last), "%zu free lock%s: --all", look->hidden,
+			 look->hidden == 1 ? "" : "s");
+		table_when_empty(look->table, "no lock is held or waited for");
+		table_end(look->table, look->last);
+	}
+	return 0;
+}
+
+static int draw(void *data, FILE *out, int columns, struct error *err)
+{
+	struct look look = *(const struct look *)data;
+	const int result = fill_table(&look, err);
+
+	if (result == 0) {
+		table_draw(look.table, out, columns);
+		*err = look.trouble;
+	}
+	table_close(look.table);
+	return result;
+}
+
+static int watch(const struct look *look, const char *title, struct error *err)
+{
+	struct invocation invocation = *look->invocation;
+	struct server server = *invocation.server;
+	struct look watched = *look;
+	const struct watch watch = {.title = title,
+				    .period_ms = invocation.options->watch_ms,
+				    .source = draw,
+				    .data = &watched,
+				    .server = &server};
+
+	invocation.server = &server;
+	watched.invocation = &invocation;
+	return watch_run(&watch, err);
+}
+
+int look_run(struct look *look, const char *title, struct error *err)
+{
+	int result;
+
+	look->is_watched = look->invocation->options->watch_ms > 0;
+	if (look->is_watched)
+		return watch(look, title, err);
+	result = fill_table(look, err);
+	if (result == 0)
+		table_print(look->table);
+	table_close(look->table);
+	return result;
+}
+
+int look_end(const struct look *look, struct error *err)
+{
+	if (look->trouble.status == STATUS_OK)
+		return 0;
+	*err = look->trouble;
+	return -1;
+}
+
+void look_check_name(const struct look *look, const struct lock_keys *keys, struct client *client)
+{
+	struct error ignored;
+	bool is_known;
+
+	if (look->invocation->argc > 0 && !look->is_watched)
+		lock_list_check(client, keys, &is_known, &ignored);
+}
