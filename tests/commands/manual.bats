@@ -319,7 +319,7 @@ options_of() {
 
 # needed_for PURPOSES: prints the commands that doctor's table has for them, in the words of ACL SETUSER
 needed_for() {
-	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), .*\"(.*)\"\},/\2/p" "$PROJECT/src/doctor/check_acl.c" |
+	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), \"[a-z]*: (.*)\"\},/\2/p" "$PROJECT/src/doctor/permissions.c" |
 		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
 }
 

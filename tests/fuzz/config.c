@@ -3,7 +3,7 @@
  * of
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
- * For: cli/settings.c cli/config_file.c doctor/setting_source.c redis/server_url.c */
+ * For: cli/settings.c cli/config_file.c doctor/report.c redis/server_url.c */
 #include "cli/settings.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "doctor/setting_source.h"
+#include "doctor/report.h"
 #include "parts/commands.h"
 #include "parts/fuzz.h"
 #include "parts/same.h"
@@ -120,7 +120,7 @@ static void check_shown(const struct trial *trial, bool is_secret)
 	const struct settings *settings = &trial->settings;
 	struct shown_setting shown;
 
-	for (size_t i = 0; setting_source_show(&shown, i, &settings->options, &settings->server);
+	for (size_t i = 0; report_setting(&shown, i, &settings->options, &settings->server);
 	     i++) {
 		check_where(trial, shown.where);
 		HOLDS(!is_secret || !(has_secret(shown.value) || has_secret(shown.where)));
