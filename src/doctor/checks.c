@@ -20,7 +20,6 @@
 #include "redis/reply.h"
 #include "supervise/processes.h"
 
-#define OLDEST 60200 /* Redis 6.2 */
 #define BUFFER_LEAST 16384
 #define SCRIPT_LIMIT_LEAST_MS 1000
 #define PRIVATE_CLIENTS_LEAST 1000
@@ -30,7 +29,6 @@
 
 #define REPLICAS_MAX 32
 #define LAG_MOST_S 10
-#define REPLICA_SAMPLES 3
 /* Short, because the address of a replica may not be for us. */
 #define REACH_MS 1000
 
@@ -57,7 +55,10 @@ static bool is_private(const struct facts *facts)
 
 static void check_version(struct findings *found, const struct facts *facts)
 {
-	if (facts->version_number >= OLDEST) {
+	int major = 0, minor = 0;
+
+	sscanf(facts->version, "%d.%d", &major, &minor);
+	if (major > 6 || (major == 6 && minor >= 2)) {
 		find(found, OK, "version", "%s %s, RESP3", facts->vendor, facts->version);
 		return;
 	}
@@ -354,7 +355,7 @@ static void check_replica(struct findings *found, const struct facts *facts,
 	server.seeds = endpoint;
 	server.seed_count = 1;
 	client_init(&client, &server, timeout_ms < REACH_MS ? timeout_ms : REACH_MS);
-	if (facts_measure(&its, &client, REPLICA_SAMPLES, &err) == 0) {
+	if (facts_measure(&its, &client, &err) == 0) {
 		if (facts->timing.samples)
 			apart_us = llabs(its.timing.ahead_us - facts->timing.ahead_us);
 		if (apart_us >= CLOCK_MOST_US) {
@@ -734,8 +735,8 @@ static int check_lock(struct findings *found, struct tally *tally, const struct 
 	return 0;
 }
 
-/* Returns 0, or -1 when the server cannot be asked any more. */
-static int check_locks(struct findings *found, const struct lock_list *names, struct error *err)
+/* What many locks have is named for a few. */
+static void report_tally(struct findings *found, const struct tally *tally)
 {
 	static const struct {
 		enum severity severity;
@@ -745,97 +746,87 @@ static int check_locks(struct findings *found, const struct lock_list *names, st
 		[TOO_LONG] = {WARNING, "leases", "that are too long"},
 		[DEAD] = {NOTE, "queues", "waiters are not connected"},
 		[DEAD_REDISSON] = {WARNING, "queues", "waiters of Redisson's are not connected"},
+		[UNSEEN] = {NOTE, "locks", "that this user may not look at"},
 	};
+
+	for (size_t i = 0; i < TROUBLES; i++)
+		if (tally->troubles[i] > NAMED)
+			find(found, rests[i].severity, rests[i].check, "and %zu more %s",
+			     tally->troubles[i] - NAMED, rests[i].rest);
+	find(found, OK, "locks", "%zu looked at, %zu held; %zu waiter%s present", tally->locks,
+	     tally->held, tally->waiters, tally->waiters == 1 ? "" : "s");
+}
+
+/* Checks the locks that the user named, wherever they are, or those in the list. */
+static int check_each(struct diagnosis *diagnosis, const struct lock_list *all, struct error *err)
+{
+	const struct invocation *invocation = diagnosis->invocation;
+	const size_t named = (size_t)invocation->argc, count = named ? named : all->count;
+	struct findings *found = &diagnosis->findings;
+	struct connection_trace steps = {.messenger = invocation->messenger};
+	struct client client;
 	const int64_t until_ms = clock_ms() + CHECKING_MS;
 	struct tally tally = {0};
 	size_t tried = 0;
-
-	for (; tried < names->count && clock_ms() < until_ms; tried++)
-		if (check_lock(found, &tally, &names->list[tried], err) < 0)
-			return -1;
-	for (size_t i = 0; i < TROUBLES; i++)
-		if (tally.troubles[i] > NAMED)
-			find(found, rests[i].severity, rests[i].check, "and %zu more %s",
-			     tally.troubles[i] - NAMED, rests[i].rest);
-	if (tried < names->count)
-		find(found, NOTE, "locks", "only %zu of %zu were looked at: it took too long",
-		     tried, names->count);
-	find(found, OK, "locks", "%zu looked at, %zu held; %zu waiter%s present", tally.locks,
-	     tally.held, tally.waiters, tally.waiters == 1 ? "" : "s");
-	return 0;
-}
-
-/* Lists the locks that the user named, or all of them. */
-static int list_locks(struct diagnosis *diagnosis, struct lock_list *names, struct client *client,
-		      struct error *err)
-{
-	const struct invocation *invocation = diagnosis->invocation;
-
-	if (invocation->argc == 0)
-		return lock_list_find(names, &diagnosis->nodes, clock_ms() + client->timeout_ms,
-				      err);
-	names->list = calloc((size_t)invocation->argc, sizeof(*names->list));
-	for (int i = 0; names->list && i < invocation->argc; i++) {
-		names->list[i].name = strdup(invocation->argv[i]);
-		names->list[i].client = client;
-		names->count += names->list[i].name != NULL;
-	}
-	return names->count == (size_t)invocation->argc
-		       ? 0
-		       : fail(err, STATUS_OS, "cannot list locks: out of memory");
-}
-
-static enum permission may_list(const struct diagnosis *diagnosis)
-{
-	const struct facts *facts = diagnosis->facts;
-	const char *const scan = "SCAN\n0";
-	enum permission permission;
-	struct error ignored;
-
-	if (diagnosis->invocation->argc > 0 || !facts->can_ask_permissions)
-		return IS_ALLOWED;
-	return facts_ask_permissions(facts->client, 1, &scan, &permission, &ignored) == 0
-		       ? permission
-		       : IS_DENIED;
-}
-
-static void report_no_scan(struct findings *found)
-{
-	find(found, NOTE, "locks", "not known: this user may not list them");
-	advise(found, "doctor cannot see locks without an end, nor dead waiters.",
-	       "name the locks: fairlock doctor NAME...; or give the user +scan and all keys");
-}
-
-/* Returns 0 also if another finding says why not all were looked at: the cluster lacks a part, or
- * the server a command. */
-static int list_and_check_locks(struct diagnosis *diagnosis, struct error *err)
-{
-	const struct invocation *invocation = diagnosis->invocation;
-	struct findings *found = &diagnosis->findings;
-	struct lock_list names = {0};
-	struct connection_trace steps = {.messenger = invocation->messenger};
-	struct client client; /* for locks that the user named, wherever they are */
-	int result;
+	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	client.steps = &steps;
-	result = list_locks(diagnosis, &names, &client, err);
-	if (result == 0) {
-		result = check_locks(found, &names, err);
-	} else if (err->status == STATUS_REFUSED) {
-		report_no_scan(found);
-		result = 0;
+	for (; result == 0 && tried < count && clock_ms() < until_ms; tried++) {
+		const struct found one = {named ? invocation->argv[tried] : all->list[tried].name,
+					  named ? &client : all->list[tried].client};
+
+		result = check_lock(found, &tally, &one, err);
 	}
+	client_close(&client);
+	if (result < 0)
+		return -1;
+	if (tried < count)
+		find(found, NOTE, "locks", "only %zu of %zu were looked at: it took too long",
+		     tried, count);
+	report_tally(found, &tally);
+	return 0;
+}
+
+/* Returns 0, or -1 when the server cannot be asked any more. */
+static int check_locks(struct diagnosis *diagnosis, struct error *err)
+{
+	static const char unseen[] = "doctor cannot see locks without an end, nor dead waiters.";
+	const struct invocation *invocation = diagnosis->invocation;
+	const enum permission may_scan = diagnosis->facts->may_scan;
+	struct findings *found = &diagnosis->findings;
+	struct lock_list names = {0};
+	int result = 0;
+
+	if (invocation->argc == 0 && may_scan == IS_UNKNOWN) {
+		find(found, WARNING, "commands", "the server lacks SCAN");
+		advise(found, "status, queue and log without NAME fail (69).",
+		       "take its rename-command out of the server's configuration, and restart the "
+		       "server");
+		return 0;
+	}
+	if (invocation->argc == 0 && may_scan == IS_ALLOWED)
+		result = lock_list_find(&names, &diagnosis->nodes,
+					clock_ms() + invocation->options->connect_timeout_ms, err);
+	if (invocation->argc == 0 &&
+	    (may_scan == IS_DENIED || (result < 0 && err->status == STATUS_REFUSED))) {
+		find(found, NOTE, "locks", "not known: this user may not list them");
+		advise(found, unseen,
+		       "name the locks: fairlock doctor NAME...; or give the user +scan and all "
+		       "keys");
+		result = 0;
+	} else if (result == 0) {
+		result = check_each(diagnosis, &names, err);
+	}
+	lock_list_free(&names);
+	/* another finding says why: the cluster lacks a part, or the server a command */
 	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
 	    (cluster_nodes_unseen(&diagnosis->nodes) || strstr(err->text, "unknown command") ||
 	     strstr(err->text, "lacks a command"))) {
 		find(found, NOTE, "locks", "some were not looked at: %s", err->text);
-		advise(found, "doctor cannot see locks without an end, nor dead waiters.",
-		       "run doctor again when that is mended");
-		result = 0;
+		advise(found, unseen, "run doctor again when that is mended");
+		return 0;
 	}
-	lock_list_free(&names);
-	client_close(&client);
 	return result;
 }
 
@@ -908,8 +899,6 @@ static int run_checks(struct diagnosis *diagnosis, struct error *err)
 {
 	const struct invocation *invocation = diagnosis->invocation;
 	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
-	struct findings *found = &diagnosis->findings;
-	enum permission may;
 
 	if (cluster_nodes_open(&diagnosis->nodes, invocation->server, invocation->messenger,
 			       timeout_ms, clock_ms() + timeout_ms, err) < 0)
@@ -920,18 +909,7 @@ static int run_checks(struct diagnosis *diagnosis, struct error *err)
 	if (ask_nodes(diagnosis, err) < 0)
 		return -1;
 	check_nodes(diagnosis);
-	may = may_list(diagnosis);
-	if (may == IS_ALLOWED)
-		return list_and_check_locks(diagnosis, err);
-	if (may == IS_UNKNOWN) {
-		find(found, WARNING, "commands", "the server lacks SCAN");
-		advise(found, "status, queue and log without NAME fail (69).",
-		       "take its rename-command out of the server's configuration, and restart the "
-		       "server");
-	} else {
-		report_no_scan(found);
-	}
-	return 0;
+	return check_locks(diagnosis, err);
 }
 
 /* wrap says the same on this host before it starts COMMAND. */

@@ -25,39 +25,9 @@
 /* Some thousand years from now. */
 #define LATEST_S 100000000000
 
-/* Returns an enum permission for each command in ARGV. */
-static const char permissions_script[] = "local check = redis.acl_check_cmd\n"
-					 "if not check then return {} end\n"
-					 "local permissions = {}\n"
-					 "for i, text in ipairs(ARGV) do\n"
-					 "local words = {}\n"
-					 "for word in string.gmatch(text, '[^\\n]+') do\n"
-					 "words[#words + 1] = word\n"
-					 "end\n"
-					 "local asked, allowed = pcall(check, unpack(words))\n"
-					 "permissions[i] = not asked and 2 or allowed and 1 or 0\n"
-					 "end\n"
-					 "return permissions\n";
-
 int facts_call(struct client *client, const struct request *request, struct error *err)
 {
 	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
-}
-
-int facts_ask_permissions(struct client *client, size_t count, const char *const *commands,
-			  enum permission *permissions, struct error *err)
-{
-	struct request request = {.argv = {"EVAL", permissions_script, "0"}, .argc = 3};
-
-	for (size_t i = 0; i < count; i++)
-		request.argv[request.argc++] = commands[i];
-	if (facts_call(client, &request, err) < 0)
-		return -1;
-	if (reply_count(client->reply) != count)
-		return reply_fits(client->reply, "") ? 1 : reply_nonsense(err);
-	for (size_t i = 0; i < count; i++)
-		permissions[i] = (enum permission)reply_number(client->reply, i);
-	return 0;
 }
 
 /* ---- Who it is ---- */
@@ -78,16 +48,6 @@ static void find_address(struct facts *facts)
 		return;
 	snprintf(facts->address, sizeof(facts->address), strchr(host, ':') ? "[%s]:%s" : "%s:%s",
 		 host, port);
-}
-
-static int read_version(const char *version)
-{
-	int major = 0, minor = 0, patch = 0;
-
-	if (sscanf(version, "%d.%d.%d", &major, &minor, &patch) < 1 || major < 0 || major > 1000 ||
-	    minor < 0 || minor > 99 || patch < 0 || patch > 99)
-		return 0;
-	return major * 10000 + minor * 100 + patch;
 }
 
 static void copy_field(char *to, size_t size, const struct client *client, const char *key)
@@ -114,7 +74,6 @@ static int say_hello(struct facts *facts, struct client *client, struct error *e
 	facts->is_replica = strcmp(role, "replica") == 0;
 	facts->user = server->user ? server->user : "default";
 	facts->vendor = strcmp(facts->software, "valkey") == 0 ? "Valkey" : "Redis";
-	facts->version_number = read_version(facts->version);
 	facts->tls = tls_protocol(client->connection.redis);
 	find_address(facts);
 	return 0;
@@ -172,22 +131,51 @@ static int add_settings(struct facts *facts, FILE *fields, struct error *err)
 	return 0;
 }
 
+enum question { INFO_ALL, INFO_SERVER, CONFIG_GET, SCAN, QUESTIONS };
+
+/* Asks what this user may do, without trying. Takes all for allowed if the server cannot say it: it
+ * is too old, or the user may not run scripts. */
+static int ask_permissions(struct facts *facts, enum permission may[QUESTIONS], struct error *err)
+{
+	static const char script_text[] =
+		"local check = redis.acl_check_cmd\n"
+		"if not check then return {} end\n"
+		"local permissions = {}\n"
+		"for i, text in ipairs(ARGV) do\n"
+		"local words = {}\n"
+		"for word in string.gmatch(text, '%S+') do words[#words + 1] = word end\n"
+		"local asked, allowed = pcall(check, unpack(words))\n"
+		"permissions[i] = not asked and 2 or allowed and 1 or 0\n"
+		"end\n"
+		"return permissions\n";
+	const struct request request = {.argv = {"EVAL", script_text, "0", "INFO", "INFO server",
+						 "CONFIG GET save", "SCAN 0"},
+					.argc = 3 + QUESTIONS};
+	const int result = facts_call(facts->client, &request, err);
+	const struct redisReply *reply = facts->client->reply;
+
+	facts->can_ask_permissions = result == 0 && reply_fits(reply, "iiii");
+	for (size_t i = 0; i < QUESTIONS; i++)
+		may[i] = facts->can_ask_permissions ? (enum permission)reply_number(reply, i)
+						    : IS_ALLOWED;
+	return result < 0 && is_gone(err) ? -1 : 0;
+}
+
 static int add_what_is_allowed(struct facts *facts, FILE *fields, struct error *err)
 {
-	enum { ALL, SERVER, CONFIG, QUESTIONS };
-	const char *const questions[] = {"INFO", "INFO\nserver", "CONFIG\nGET\nsave"};
-	enum permission permissions[] = {IS_ALLOWED, IS_ALLOWED, IS_ALLOWED};
-	int result = facts_ask_permissions(facts->client, QUESTIONS, questions, permissions, err);
+	enum permission may[QUESTIONS];
+	int result = 1;
 
-	facts->can_ask_permissions = result == 0;
-	if (result < 0 && is_gone(err))
+	if (ask_permissions(facts, may, err) < 0)
 		return -1;
-	result = permissions[ALL] == IS_ALLOWED ? add_info(facts, fields, NULL, err) : 1;
-	if (result == 1 && permissions[SERVER] == IS_ALLOWED)
+	if (may[INFO_ALL] == IS_ALLOWED)
+		result = add_info(facts, fields, NULL, err);
+	if (result == 1 && may[INFO_SERVER] == IS_ALLOWED)
 		result = add_info(facts, fields, "server", err);
 	if (result < 0)
 		return -1;
-	facts->can_read_settings = permissions[CONFIG] == IS_ALLOWED;
+	facts->may_scan = may[SCAN];
+	facts->can_read_settings = may[CONFIG_GET] == IS_ALLOWED;
 	return add_settings(facts, fields, err);
 }
 
@@ -269,13 +257,6 @@ static int64_t now_us(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
-
-	return (first > second) - (first < second);
-}
-
 /* "1795261602", "123456" as microseconds; -1 for what is no time. */
 static int64_t read_time_us(const struct redisReply *reply)
 {
@@ -288,40 +269,43 @@ static int64_t read_time_us(const struct redisReply *reply)
 	return (int64_t)seconds * 1000000 + more_us;
 }
 
-static int take_times(struct timing *timing, struct client *client, int samples, struct error *err)
+static int take_times(struct timing *timing, struct client *client, struct error *err)
 {
 	const struct request request = {.argv = {"TIME"}, .argc = 1};
 	const int64_t until_ms = clock_ms() + SAMPLING_MS;
-	int64_t took[SAMPLES], server_us;
+	int64_t took[SAMPLES]; /* in ascending order */
 	int count = 0;
 
 	do {
 		const int64_t begun_us = now_us(CLOCK_REALTIME), from = now_us(CLOCK_MONOTONIC);
+		int64_t took_us, server_us;
+		int place = count;
 
 		if (facts_call(client, &request, err) < 0)
 			return -1;
-		took[count] = now_us(CLOCK_MONOTONIC) - from;
+		took_us = now_us(CLOCK_MONOTONIC) - from;
 		server_us = read_time_us(client->reply);
 		if (server_us < 0)
 			return reply_nonsense(err);
-		if (count == 0 || took[count] < timing->quickest_us) {
-			timing->quickest_us = took[count];
-			/* half of the round trip lies before the server looked at its clock */
-			timing->ahead_us = server_us - (begun_us + took[count] / 2);
-		}
-	} while (++count < samples && clock_ms() < until_ms);
-	qsort(took, (size_t)count, sizeof(*took), compare);
+		for (; place > 0 && took[place - 1] > took_us; place--)
+			took[place] = took[place - 1];
+		took[place] = took_us;
+		if (place ==
+		    0) /* half of the round trip lies before the server's look at its clock */
+			timing->ahead_us = server_us - (begun_us + took_us / 2);
+	} while (++count < SAMPLES && clock_ms() < until_ms);
 	timing->samples = count;
+	timing->quickest_us = took[0];
 	timing->median_us = took[count / 2];
 	timing->longest_us = took[count - 1];
 	return 0;
 }
 
-int facts_measure(struct facts *facts, struct client *client, int samples, struct error *err)
+int facts_measure(struct facts *facts, struct client *client, struct error *err)
 {
 	if (say_hello(facts, client, err) < 0)
 		return -1;
-	return take_times(&facts->timing, client, samples, err);
+	return take_times(&facts->timing, client, err);
 }
 
 int facts_collect(struct facts *facts, struct client *client, struct error *err)
@@ -331,7 +315,7 @@ int facts_collect(struct facts *facts, struct client *client, struct error *err)
 	if (!facts->can_read_settings)
 		ask_as_administrator(facts);
 	facts->grants = grants_ask(client, &facts->refusal);
-	return take_times(&facts->timing, client, SAMPLES, err) < 0 && is_gone(err) ? -1 : 0;
+	return take_times(&facts->timing, client, err) < 0 && is_gone(err) ? -1 : 0;
 }
 
 void facts_free(struct facts *facts)

@@ -18,6 +18,12 @@ struct timing {
 	int64_t quickest_us;
 };
 
+enum permission {
+	IS_DENIED,
+	IS_ALLOWED,
+	IS_UNKNOWN, /* the server has no such command */
+};
+
 struct facts {
 	struct client *client;
 	const struct server *server; /* the client's */
@@ -26,12 +32,12 @@ struct facts {
 	char software[24];  /* "redis", "valkey" */
 	const char *vendor; /* the same with a capital letter */
 	char version[32];
-	int version_number; /* 70015 for 7.0.15 */
 	char mode[16];
 	bool is_replica;
 	const char *tls;          /* NULL: none */
 	bool can_ask_permissions; /* without trying */
 	bool can_read_settings;
+	enum permission may_scan;
 	enum grants grants;   /* whether it lets locks be taken now */
 	struct error refusal; /* why not */
 	char *fields;         /* a line "NAME:VALUE" for each field of INFO and each setting */
@@ -43,7 +49,7 @@ struct facts {
 int facts_collect(struct facts *facts, struct client *client, struct error *err);
 
 /* Asks only who it is, and what its clock says. */
-int facts_measure(struct facts *facts, struct client *client, int samples, struct error *err);
+int facts_measure(struct facts *facts, struct client *client, struct error *err);
 
 void facts_free(struct facts *facts);
 
@@ -57,15 +63,3 @@ long long facts_number(const struct facts *facts, const char *name);
 
 /* Sends one request with the client's timeout; the reply is the client's. */
 int facts_call(struct client *client, const struct request *request, struct error *err);
-
-enum permission {
-	IS_DENIED,
-	IS_ALLOWED,
-	IS_UNKNOWN, /* the server has no such command */
-};
-
-/* Asks whether this user may run commands, without running them. The words of a command are
- * separated by line ends; REQUEST_ARGS - 3 commands at most. Returns 0; 1 when the server is too
- * old to be asked; or -1. */
-int facts_ask_permissions(struct client *client, size_t count, const char *const *commands,
-			  enum permission *permissions, struct error *err);

@@ -13,33 +13,31 @@
 
 #define MISSING_MAX_BYTES 330
 
-enum purpose { FOR_ALL, FOR_FOLLOWING, FOR_FOLLOWING_ALL, FOR_CLUSTER, FOR_REPLICAS, TO_COMPARE };
-
 /* All that the client needs beside what scripts do, in the form of script_needs; PERMISSIONS in
  * fairlock(1) lists both. A command that has an argument before its object has it behind a colon.
  *
  * A command without the key or channel that it needs tells a missing key from a missing command.
  * Some servers must not be asked so unless a command takes any number of keys. Redis 8.6 does not
  * answer; there, a user who can reach nothing of a lock counts as one who lacks the keys. */
-static const struct need {
-	enum purpose purpose;
+static const struct {
+	const char *use; /* as the script has it; or "cluster", "replicas": what it is needed for */
 	const char *list;
 } needs[] = {
-	{TO_COMPARE, "nothing: HMGET SUBSCRIBE"},
-	{TO_COMPARE, "lock: GET"}, /* scripts use it for one key only */
-	{FOR_ALL, "nothing: EVALSHA2"},
-	{FOR_ALL, "plain: SUBSCRIBE"},
-	{FOR_ALL, "channel: SUBSCRIBE"},
-	{FOR_FOLLOWING, "log: XREAD:STREAMS1"},
-	{FOR_FOLLOWING_ALL, "nothing: CLIENT|TRACKING:ON"},
-	{FOR_CLUSTER, "channel: SSUBSCRIBE"},
-	{FOR_CLUSTER, "nothing: ASKING CLUSTER|SLOTS"},
-	{FOR_REPLICAS, "nothing: WAIT2"},
-	{FOR_ALL, script_needs},
+	{"compare", "nothing: HMGET SUBSCRIBE"},
+	{"compare", "lock: GET"}, /* scripts use it for one key only */
+	{"needed", "nothing: EVALSHA2"},
+	{"needed", "plain: SUBSCRIBE"},
+	{"needed", "channel: SUBSCRIBE"},
+	{"follow", "log: XREAD:STREAMS1"},
+	{"option", "nothing: CLIENT|TRACKING:ON"},
+	{"cluster", "channel: SSUBSCRIBE"},
+	{"cluster", "nothing: ASKING CLUSTER|SLOTS"},
+	{"replicas", "nothing: WAIT2"},
+	{"needed", script_needs},
 };
 
 /* ARGV: the objects in script_needs, the two channels last, each with its name; then each list
- * behind what it is for: "needed", "follow" and "option" (which some uses need), "compare". Returns
+ * behind its use: "compare"; "follow" or "option", which some need; or any other word. Returns
  * what the user lacks, in the words of ACL SETUSER; which needed commands the server does not have
  * under their names; which others; 1 if the user has no key of the lock; and 1 if it cannot follow
  * the log. */
@@ -85,36 +83,16 @@ static const char script_text[] =
 	"end\n"
 	"end\n"
 	"for _, q in ipairs(questions) do\n"
-	"if q.is_denied and q.use == 'needed' and not is_barred[q.object] then add(missing, q.rule) end\n"
+	"local is_needed = q.use ~= 'compare' and q.use ~= 'follow' and q.use ~= 'option'\n"
+	"if q.is_denied and is_needed and not is_barred[q.object] then add(missing, q.rule) end\n"
 	"if q.is_denied and q.use == 'follow' then cannot_follow = 1 end\n"
-	"if q.is_hidden and q.use == 'needed' then add(hidden, q.name) end\n"
+	"if q.is_hidden and is_needed then add(hidden, q.name) end\n"
 	"end\n"
 	"for _, q in ipairs(questions) do\n"
 	"if q.is_hidden and q.use ~= 'compare' then add(others, q.name) end\n"
 	"end\n"
 	"return {table.concat(missing, ' '), table.concat(hidden, ', '), table.concat(others, ', '),\n"
 	"has_no_key, cannot_follow}\n";
-
-/* What the lists of a purpose are for here; NULL: nothing. */
-static const char *use_of(enum purpose purpose, const struct facts *facts,
-			  const struct options *options)
-{
-	switch (purpose) {
-	case FOR_ALL:
-		return "needed";
-	case FOR_FOLLOWING:
-		return "follow";
-	case FOR_FOLLOWING_ALL:
-		return "option";
-	case FOR_CLUSTER:
-		return strcmp(facts->mode, "cluster") == 0 ? "needed" : NULL;
-	case FOR_REPLICAS:
-		return options->replicas > 0 ? "needed" : "option";
-	case TO_COMPARE:
-		return "compare";
-	}
-	return NULL;
-}
 
 static int ask(const struct facts *facts, const struct options *options,
 	       const struct lock_keys *keys, struct error *err)
@@ -131,12 +109,14 @@ static int ask(const struct facts *facts, const struct options *options,
 	snprintf(done, sizeof(done), "%s*", keys->done);
 	snprintf(channel, sizeof(channel), "%s:0", keys->channel);
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		const char *use = use_of(needs[i].purpose, facts, options);
+		const char *use = needs[i].use;
 
-		if (use) {
-			request.argv[request.argc++] = use;
-			request.argv[request.argc++] = needs[i].list;
-		}
+		if (strcmp(use, "cluster") == 0 && strcmp(facts->mode, "cluster") != 0)
+			continue;
+		if (strcmp(use, "replicas") == 0 && options->replicas == 0)
+			use = "option";
+		request.argv[request.argc++] = use;
+		request.argv[request.argc++] = needs[i].list;
 	}
 	return facts_call(facts->client, &request, err);
 }

@@ -369,7 +369,7 @@ LACKING = say(["~job +get", "LREM, SET", "WAIT", 1, 1])
 def doctor_info(settings=SETTINGS, may=1, hello=HELLO, grants=GRANTS):
     """The replies to what doctor asks of a server: HELLO, permissions, INFO, settings, whether it grants, clock."""
     return (
-        hello + say([may] * 3) + say(INFO)
+        hello + say([may] * 4) + say(INFO)
         + [line for pair in settings.items() for line in say(pair)] + grants + TIMES
     )
 
@@ -416,7 +416,7 @@ SHOWN = {
     "V": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER), text(HELLO, MANY)],
     "W": [text(HELLO, LOG)],
     "X": [
-        text(hello(version=LONG, software=LONG), PAUSE, hello(version=LONG, software=LONG, mode=LONG), say([1] * 3),
+        text(hello(version=LONG, software=LONG), PAUSE, hello(version=LONG, software=LONG, mode=LONG), say([1] * 4),
              say(f"slave0:ip={LONG},port=1\\nmaxmemory_policy:{LONG}")),
         text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK),
         text(HELLO, PAUSE, doctor_info(grants=FULL), ALLOWED, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK),
@@ -426,10 +426,10 @@ SHOWN = {
         text(HELLO, PAUSE, HELLO, say([]), say(INFO)),
     ],
     "Y": [text(HELLO, PAUSE, DOCTOR_INFO, LACKING, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK)],
-    "Z": [text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END, REPLICA_REFUSES, REPLICA_TIMES)],
+    "Z": [text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, NAMES, ONE_LOCK, ONE_LOCK, END, REPLICA_REFUSES, REPLICA_TIMES)],
     **{
         key: [
-            text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, said, ALLOWED, say([1]), NAMES, ONE_LOCK, ONE_LOCK, END,
+            text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, said, ALLOWED, NAMES, ONE_LOCK, ONE_LOCK, END,
                  CLUSTER, said, LACKING, say(["0", []]), END, REPLICA_REFUSES, REPLICA_TIMES, REPLICA_REFUSES, REPLICA_TIMES)
         ]
         for key, said in {"[": doctor_info(BAD_SETTINGS, hello=CLUSTER), "\\": doctor_info(hello=CLUSTER)}.items()
