@@ -148,16 +148,11 @@ static bool check_disk(struct findings *found, const struct facts *facts)
 	const bool is_snapshot = has_text(facts, "rdb_last_bgsave_status", "err") &&
 				 !has_text(facts, "stop-writes-on-bgsave-error", "no");
 
-	if (is_aof) {
-		find(found, ERROR, "disk", "the append-only file cannot be written");
+	if (is_aof || is_snapshot) {
+		find(found, ERROR, "disk", "%s",
+		     is_aof ? "the append-only file cannot be written"
+			    : "the last snapshot could not be written");
 		advise(found, "The server takes no writes (MISCONF): no lock can be taken (69).",
-		       "see the server's log: is the disk full?");
-	}
-	if (is_snapshot) {
-		find(found, ERROR, "disk", "the last snapshot could not be written");
-		advise(found,
-		       "The server takes no writes until one can (MISCONF): no lock can be taken "
-		       "(69).",
 		       "see the server's log: is the disk full?");
 	}
 	return is_aof || is_snapshot;

@@ -276,38 +276,6 @@ bool report_setting(struct shown_setting *shown, size_t index, const struct opti
 	return true;
 }
 
-/* ---- The server ---- */
-
-#define PRIVATE_MAX_BYTES (FOLDER_MAX_BYTES + 64)
-
-static const char *mode_of(const struct diagnosis *diagnosis)
-{
-	const enum server_kind kind = diagnosis->invocation->server->kind;
-
-	return kind == SERVER_LOCAL      ? "local"
-	       : kind == SERVER_SENTINEL ? "sentinel"
-					 : diagnosis->facts->mode;
-}
-
-static const char *role_of(const struct facts *facts)
-{
-	return facts->is_replica ? "replica" : "master";
-}
-
-/* The log of the private server, and a command that ends the server; "" if there is none. The
- * command works within the folder, because the path of a socket has to be short. */
-static void describe_private(const struct diagnosis *diagnosis, char log[PRIVATE_MAX_BYTES],
-			     char shutdown[PRIVATE_MAX_BYTES])
-{
-	*log = *shutdown = '\0';
-	if (!diagnosis->facts_count || !diagnosis->folder[0])
-		return;
-	snprintf(log, PRIVATE_MAX_BYTES, "%s/server.log", diagnosis->folder);
-	snprintf(shutdown, PRIVATE_MAX_BYTES, "cd '%s' && %s-cli -s socket shutdown",
-		 diagnosis->folder,
-		 strcmp(diagnosis->facts->software, "valkey") == 0 ? "valkey" : "redis");
-}
-
 /* ---- For people ---- */
 
 /* Prints words behind TEXT_AT, the first where the cursor is, and ends the line. A word that is
@@ -338,8 +306,8 @@ static void print_wrapped(const struct terminal *terminal, const char *text)
 	putchar('\n');
 }
 
-static void print_finding(const struct findings *findings, const struct finding *finding,
-			  const struct terminal *terminal)
+static void print_finding(const struct terminal *terminal, const struct findings *findings,
+			  const struct finding *finding)
 {
 	char text[LINE_MAX_BYTES];
 	size_t length = (size_t)snprintf(text, sizeof(text), "%s", finding->text);
@@ -362,18 +330,6 @@ static void print_finding(const struct findings *findings, const struct finding 
 	print_wrapped(terminal, text);
 }
 
-/* Prints the findings that are at least so severe, the worst first, and counts all. */
-static void print_findings(const struct findings *findings, enum severity least,
-			   const struct terminal *terminal, size_t counts[ERROR + 1])
-{
-	for (int severity = ERROR; severity >= (int)least; severity--)
-		for (size_t i = 0; i < findings->count; i++)
-			if ((int)findings->list[i].severity == severity) {
-				print_finding(findings, &findings->list[i], terminal);
-				counts[severity]++;
-			}
-}
-
 /* Prints a line "  NAME  VALUE   REMARK". */
 static void print_line(const struct terminal *terminal, const char *name, const char *value,
 		       const char *remark)
@@ -391,120 +347,137 @@ static void print_line(const struct terminal *terminal, const char *name, const 
 	putchar('\n');
 }
 
-static void print_server(const struct diagnosis *diagnosis, const struct terminal *terminal)
-{
-	const struct server *server = diagnosis->invocation->server;
-	const struct facts *facts = diagnosis->facts;
-	char text[FACT_MAX_BYTES], log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES];
+/* ---- Both ---- */
 
-	puts("Server");
-	print_line(terminal, "url", server->label, "");
-	if (!diagnosis->facts_count)
-		return;
-	for (size_t i = 0; i < diagnosis->facts_count; i++)
-		print_line(terminal, i == 0 ? "address" : "", facts[i].address, "");
-	snprintf(text, sizeof(text), "%s %s, %s, %s", facts->vendor, facts->version,
-		 mode_of(diagnosis), role_of(facts));
-	print_line(terminal, "software", text, "");
-	print_line(terminal, "user", facts->user, "");
+struct report {
+	const struct diagnosis *diagnosis;
+	const struct options *options;
+	struct terminal terminal;
+	struct json json; /* with --json */
+};
+
+/* Prints a fact under one name for people and another for programs; NULL: not for them. */
+static void put(struct report *report, const char *name, const char *key, const char *value)
+{
+	if (report->options->json && key)
+		json_text(&report->json, key, value);
+	else if (!report->options->json && name && value && *value)
+		print_line(&report->terminal, name, value, "");
+}
+
+/* Begins what is an object or a list for programs. */
+static void begin(struct report *report, const char *title, const char *key, char bracket)
+{
+	if (report->options->json) {
+		json_break_line(&report->json);
+		json_open(&report->json, key, bracket);
+	} else {
+		puts(title);
+	}
+}
+
+static void end(struct report *report, char bracket)
+{
+	if (report->options->json)
+		json_close(&report->json, bracket);
+}
+
+/* A command that ends the server works within its folder, because the path of a socket has to be
+ * short. */
+static void print_private(struct report *report, const char *software)
+{
+	const char *folder = report->diagnosis->folder;
+	const long pid = report->diagnosis->pid;
+	char log[FOLDER_MAX_BYTES + 64] = "", command[FOLDER_MAX_BYTES + 64] = "", text[24] = "";
+
+	if (*folder && *software) {
+		snprintf(log, sizeof(log), "%s/server.log", folder);
+		snprintf(command, sizeof(command), "cd '%s' && %s-cli -s socket shutdown", folder,
+			 strcmp(software, "valkey") == 0 ? "valkey" : "redis");
+		snprintf(text, sizeof(text), "%ld", pid);
+	}
+	put(report, NULL, "folder", folder);
+	put(report, "log", "log", log);
+	put(report, "process id", NULL, text);
+	put(report, "to end it", "shutdown", command);
+	if (report->options->json)
+		json_printf(&report->json, "pid", pid ? "%ld" : "null", pid);
+}
+
+static void print_server(struct report *report)
+{
+	static const struct facts unknown = {.mode = ""};
+	const struct diagnosis *diagnosis = report->diagnosis;
+	const struct server *server = diagnosis->invocation->server;
+	const bool is_known = diagnosis->facts_count > 0;
+	const struct facts *facts = is_known ? diagnosis->facts : &unknown;
+	const char *role = !is_known ? "" : facts->is_replica ? "replica" : "master";
+	const char *mode = is_known && server->kind == SERVER_LOCAL      ? "local"
+			   : is_known && server->kind == SERVER_SENTINEL ? "sentinel"
+									 : facts->mode;
+	char software[128] = "", tls[64] = "";
+
+	if (is_known)
+		snprintf(software, sizeof(software), "%s %s, %s, %s", facts->vendor, facts->version,
+			 mode, role);
 	if (facts->tls)
-		print_line(terminal, "TLS", facts->tls,
-			   server->tls_files.insecure ? "certificate not verified" : "");
-	describe_private(diagnosis, log, shutdown);
-	if (!*log)
-		return;
-	print_line(terminal, "log", log, "");
-	snprintf(text, sizeof(text), "%ld", (long)diagnosis->pid);
-	print_line(terminal, "process id", text, "");
-	print_line(terminal, "to end it", shutdown, "");
-}
-
-static void print_settings(const struct diagnosis *diagnosis, const struct terminal *terminal)
-{
-	const struct options *options = diagnosis->invocation->options;
-	struct shown_setting shown;
-
-	puts("\nSettings");
-	for (size_t i = 0; report_setting(&shown, i, options, diagnosis->invocation->server); i++) {
-		const bool is_default = strcmp(shown.source, "default") == 0;
-
-		if (!is_default || strcmp(shown.name, "url") == 0 || options->verbose)
-			print_line(terminal, shown.name,
-				   shown.is_secret ? "(not shown)"
-				   : *shown.value  ? shown.value
-						   : "-",
-				   is_default ? "default" : shown.where);
-	}
-}
-
-static void print_people(const struct diagnosis *diagnosis, const struct terminal *terminal)
-{
-	size_t counts[ERROR + 1] = {0};
-
-	if (diagnosis->invocation->options->quiet) {
-		print_findings(&diagnosis->findings, WARNING, terminal, counts);
-		return;
-	}
-	print_server(diagnosis, terminal);
-	print_settings(diagnosis, terminal);
-	puts("\nFindings");
-	print_findings(&diagnosis->findings, OK, terminal, counts);
-	printf("\n%zu error%s, %zu warning%s, %zu note%s, %zu ok\n", counts[ERROR],
-	       counts[ERROR] == 1 ? "" : "s", counts[WARNING], counts[WARNING] == 1 ? "" : "s",
-	       counts[NOTE], counts[NOTE] == 1 ? "" : "s", counts[OK]);
-}
-
-/* ---- For programs ---- */
-
-static void print_server_json(const struct diagnosis *diagnosis, struct json *json)
-{
-	const struct server *server = diagnosis->invocation->server;
-	const struct facts *facts = diagnosis->facts_count ? diagnosis->facts : NULL;
-	char log[PRIVATE_MAX_BYTES], shutdown[PRIVATE_MAX_BYTES];
-
-	json_open(json, "server", '{');
-	json_text(json, "url", server->label);
-	json_text(json, "software", facts ? facts->software : NULL);
-	json_text(json, "version", facts ? facts->version : NULL);
-	json_text(json, "mode", facts ? mode_of(diagnosis) : NULL);
-	json_text(json, "role", facts ? role_of(facts) : NULL);
-	json_text(json, "user", server->user ? server->user : "default");
-	json_text(json, "tls", facts ? facts->tls : NULL);
-	json_open(json, "addresses", '[');
+		snprintf(tls, sizeof(tls), "%s%s", facts->tls,
+			 server->tls_files.insecure ? ", certificate not verified" : "");
+	begin(report, "Server", "server", '{');
+	put(report, "url", "url", server->label);
+	put(report, NULL, "software", facts->software);
+	put(report, NULL, "version", facts->version);
+	put(report, NULL, "mode", mode);
+	put(report, NULL, "role", role);
+	if (report->options->json)
+		json_open(&report->json, "addresses", '[');
 	for (size_t i = 0; i < diagnosis->facts_count; i++)
-		json_text(json, NULL, facts[i].address);
-	json_close(json, ']');
-	describe_private(diagnosis, log, shutdown);
-	json_text(json, "folder", diagnosis->folder);
-	json_text(json, "log", log);
-	json_text(json, "shutdown", shutdown);
-	if (diagnosis->pid)
-		json_printf(json, "pid", "%ld", (long)diagnosis->pid);
-	else
-		json_text(json, "pid", NULL);
-	json_close(json, '}');
+		if (report->options->json)
+			json_text(&report->json, NULL, facts[i].address);
+		else
+			put(report, i == 0 ? "address" : "", NULL, facts[i].address);
+	end(report, ']');
+	put(report, "software", NULL, software);
+	put(report, "user", "user", server->user ? server->user : "default");
+	put(report, NULL, "tls", facts->tls);
+	put(report, "TLS", NULL, tls);
+	print_private(report, facts->software);
+	end(report, '}');
 }
 
-static void print_settings_json(const struct diagnosis *diagnosis, struct json *json)
+static void print_setting(struct report *report, const struct shown_setting *shown)
 {
-	const struct invocation *invocation = diagnosis->invocation;
+	const bool is_default = strcmp(shown->source, "default") == 0;
+
+	if (report->options->json) {
+		json_break_line(&report->json);
+		json_open(&report->json, NULL, '{');
+		json_text(&report->json, "name", shown->name);
+		json_text(&report->json, "value", shown->value);
+		json_text(&report->json, "source", shown->source);
+		json_text(&report->json, "where", shown->where);
+		json_close(&report->json, '}');
+	} else if (!is_default || strcmp(shown->name, "url") == 0 || report->options->verbose) {
+		print_line(&report->terminal, shown->name,
+			   shown->is_secret ? "(not shown)"
+			   : *shown->value  ? shown->value
+					    : "-",
+			   is_default ? "default" : shown->where);
+	}
+}
+
+static void print_settings(struct report *report)
+{
 	struct shown_setting shown;
 
-	json_open(json, "settings", '[');
-	for (size_t i = 0; report_setting(&shown, i, invocation->options, invocation->server);
-	     i++) {
-		json_break_line(json);
-		json_open(json, NULL, '{');
-		json_text(json, "name", shown.name);
-		json_text(json, "value", shown.value);
-		json_text(json, "source", shown.source);
-		json_text(json, "where", shown.where);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
+	begin(report, "\nSettings", "settings", '[');
+	for (size_t i = 0;
+	     report_setting(&shown, i, report->options, report->diagnosis->invocation->server); i++)
+		print_setting(report, &shown);
+	end(report, ']');
 }
 
-static void print_finding_json(const struct finding *finding, struct json *json)
+static void print_finding_json(struct json *json, const struct finding *finding)
 {
 	json_break_line(json);
 	json_open(json, NULL, '{');
@@ -520,35 +493,51 @@ static void print_finding_json(const struct finding *finding, struct json *json)
 	json_close(json, '}');
 }
 
-static void print_json(const struct diagnosis *diagnosis)
+/* Prints the findings that are at least so severe, the worst first. */
+static void print_findings(struct report *report, enum severity least)
 {
-	const struct findings *findings = &diagnosis->findings;
-	struct json json = {0};
+	const struct findings *findings = &report->diagnosis->findings;
 
-	json_open(&json, NULL, '{');
-	print_server_json(diagnosis, &json);
-	json_break_line(&json);
-	print_settings_json(diagnosis, &json);
-	json_break_line(&json);
-	json_open(&json, "findings", '[');
-	for (int severity = ERROR; severity >= OK; severity--)
+	for (int severity = ERROR; severity >= (int)least; severity--)
 		for (size_t i = 0; i < findings->count; i++)
-			if ((int)findings->list[i].severity == severity)
-				print_finding_json(&findings->list[i], &json);
-	json_close(&json, ']');
-	json_close(&json, '}');
+			if ((int)findings->list[i].severity != severity)
+				continue;
+			else if (report->options->json)
+				print_finding_json(&report->json, &findings->list[i]);
+			else
+				print_finding(&report->terminal, findings, &findings->list[i]);
+}
+
+static void print_counts(const struct findings *findings)
+{
+	size_t counts[ERROR + 1] = {0};
+
+	for (size_t i = 0; i < findings->count; i++)
+		counts[findings->list[i].severity]++;
+	printf("\n%zu error%s, %zu warning%s, %zu note%s, %zu ok\n", counts[ERROR],
+	       counts[ERROR] == 1 ? "" : "s", counts[WARNING], counts[WARNING] == 1 ? "" : "s",
+	       counts[NOTE], counts[NOTE] == 1 ? "" : "s", counts[OK]);
 }
 
 void report_print(const struct diagnosis *diagnosis)
 {
 	const struct options *options = diagnosis->invocation->options;
-	struct terminal terminal;
+	struct report report = {.diagnosis = diagnosis, .options = options};
 
-	if (options->json) {
-		print_json(diagnosis);
+	terminal_init(&report.terminal, STDOUT_FILENO);
+	report.terminal.colour = terminal_colours(options->colour, STDOUT_FILENO);
+	if (options->quiet && !options->json) {
+		print_findings(&report, WARNING);
 		return;
 	}
-	terminal_init(&terminal, STDOUT_FILENO);
-	terminal.colour = terminal_colours(options->colour, STDOUT_FILENO);
-	print_people(diagnosis, &terminal);
+	if (options->json)
+		json_open(&report.json, NULL, '{');
+	print_server(&report);
+	print_settings(&report);
+	begin(&report, "\nFindings", "findings", '[');
+	print_findings(&report, OK);
+	end(&report, ']');
+	end(&report, '}');
+	if (!options->json)
+		print_counts(&diagnosis->findings);
 }
