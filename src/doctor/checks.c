@@ -841,69 +841,56 @@ static void find_private(struct diagnosis *diagnosis)
 	diagnosis->pid = local_server_pid(folder);
 }
 
-static int ask_nodes(struct diagnosis *diagnosis, struct error *err)
-{
-	struct cluster_nodes *nodes = &diagnosis->nodes;
-
-	diagnosis->facts = calloc(nodes->count, sizeof(*diagnosis->facts));
-	if (!diagnosis->facts)
-		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
-	for (size_t i = 0; i < nodes->count; i++) {
-		struct facts *facts = &diagnosis->facts[diagnosis->facts_count];
-
-		if (facts_collect(facts, &nodes->clients[i], err) < 0) {
-			facts_free(facts);
-			if (!cluster_nodes_lose(nodes, &nodes->clients[i], err))
-				return -1;
-			continue;
-		}
-		diagnosis->facts_count++;
-		if (diagnosis->folder[0])
-			snprintf(facts->address, sizeof(facts->address), "%s/socket",
-				 diagnosis->folder);
-		message_step(diagnosis->invocation->messenger, "asked %s: %s %s, %s",
-			     facts->address, facts->software, facts->version, facts->mode);
-	}
-	return diagnosis->facts_count > 0 ? 0 : -1;
-}
-
-static void check_nodes(struct diagnosis *diagnosis)
+/* Asks one server for all that it tells, and checks it. Returns 0; 1 if the cluster can be seen
+ * without it; or -1. */
+static int check_node(struct diagnosis *diagnosis, struct client *client, struct error *err)
 {
 	const struct invocation *invocation = diagnosis->invocation;
 	struct findings *found = &diagnosis->findings;
+	struct facts *facts = &diagnosis->facts[diagnosis->facts_count];
 
-	found->places = diagnosis->facts_count;
-	for (size_t i = 0; i < diagnosis->facts_count; i++) {
-		const struct facts *facts = &diagnosis->facts[i];
-
-		found->place = facts->address;
-		check_server(found, facts, invocation->options);
-		if (invocation->argc == 0)
-			check_permissions(found, facts, invocation->options, NULL);
-		for (int name = 0; name < invocation->argc; name++)
-			if (!check_permissions(found, facts, invocation->options,
-					       invocation->argv[name]))
-				break;
+	if (facts_collect(facts, client, err) < 0) {
+		facts_free(facts);
+		return cluster_nodes_lose(&diagnosis->nodes, client, err) ? 1 : -1;
 	}
+	diagnosis->facts_count++;
+	if (diagnosis->folder[0])
+		snprintf(facts->address, sizeof(facts->address), "%s/socket", diagnosis->folder);
+	message_step(invocation->messenger, "asked %s: %s %s, %s", facts->address, facts->software,
+		     facts->version, facts->mode);
+	found->place = facts->address;
+	check_server(found, facts, invocation->options);
+	if (invocation->argc == 0)
+		check_permissions(found, facts, invocation->options, NULL);
+	for (int i = 0; i < invocation->argc; i++)
+		if (!check_permissions(found, facts, invocation->options, invocation->argv[i]))
+			break;
 	found->place = NULL;
-	check_times(diagnosis);
-	message_step(invocation->messenger, "checked the server and its user");
+	return 0;
 }
 
 static int run_checks(struct diagnosis *diagnosis, struct error *err)
 {
 	const struct invocation *invocation = diagnosis->invocation;
 	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
+	struct cluster_nodes *nodes = &diagnosis->nodes;
 
-	if (cluster_nodes_open(&diagnosis->nodes, invocation->server, invocation->messenger,
-			       timeout_ms, clock_ms() + timeout_ms, err) < 0)
+	if (cluster_nodes_open(nodes, invocation->server, invocation->messenger, timeout_ms,
+			       clock_ms() + timeout_ms, err) < 0)
 		return -1;
-	if (diagnosis->nodes.count == 0)
+	if (nodes->count == 0)
 		return 0;
 	find_private(diagnosis);
-	if (ask_nodes(diagnosis, err) < 0)
+	diagnosis->facts = calloc(nodes->count, sizeof(*diagnosis->facts));
+	if (!diagnosis->facts)
+		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
+	for (size_t i = 0; i < nodes->count; i++)
+		if (check_node(diagnosis, &nodes->clients[i], err) < 0)
+			return -1;
+	if (diagnosis->facts_count == 0)
 		return -1;
-	check_nodes(diagnosis);
+	check_times(diagnosis);
+	message_step(invocation->messenger, "checked the server and its user");
 	return check_locks(diagnosis, err);
 }
 

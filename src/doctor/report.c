@@ -306,13 +306,13 @@ static void print_wrapped(const struct terminal *terminal, const char *text)
 	putchar('\n');
 }
 
-static void print_finding(const struct terminal *terminal, const struct findings *findings,
-			  const struct finding *finding)
+static void print_finding(const struct terminal *terminal, const struct finding *finding,
+			  size_t servers)
 {
 	char text[LINE_MAX_BYTES];
 	size_t length = (size_t)snprintf(text, sizeof(text), "%s", finding->text);
 
-	if (finding->place_count < findings->places)
+	if (finding->place_count < servers)
 		for (size_t i = 0; i < finding->place_count && length < sizeof(text); i++)
 			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s%s",
 						   i == 0 ? " (at " : ", ", finding->places[i],
@@ -505,7 +505,8 @@ static void print_findings(struct report *report, enum severity least)
 			else if (report->options->json)
 				print_finding_json(&report->json, &findings->list[i]);
 			else
-				print_finding(&report->terminal, findings, &findings->list[i]);
+				print_finding(&report->terminal, &findings->list[i],
+					      report->diagnosis->facts_count);
 }
 
 static void print_counts(const struct findings *findings)

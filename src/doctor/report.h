@@ -40,7 +40,6 @@ struct findings {
 	enum severity worst;
 	struct finding *last; /* for advise */
 	const char *place;    /* the server whose findings are added now, or NULL */
-	size_t places;        /* how many servers there are */
 };
 
 /* Adds a finding. check must be a literal. */
