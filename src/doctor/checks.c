@@ -480,16 +480,6 @@ static void check_server(struct findings *found, const struct facts *facts,
 
 /* ---- Round trips and clocks of all servers ---- */
 
-/* "0.08 ms", "12 ms" */
-static const char *show(char text[32], int64_t us)
-{
-	if (us < 10000)
-		snprintf(text, 32, "%.2f ms", (double)us / 1000);
-	else
-		snprintf(text, 32, "%" PRId64 " ms", us / 1000);
-	return text;
-}
-
 static void check_trips(struct findings *found, const struct timing *timing, int64_t lease_ms)
 {
 	const int64_t third_us = lease_ms * 1000 / 3;
@@ -497,10 +487,9 @@ static void check_trips(struct findings *found, const struct timing *timing, int
 				       : timing->longest_us > third_us / 4 ? WARNING
 				       : timing->median_us > TRIP_MOST_US  ? NOTE
 									   : OK;
-	char median[32], longest[32];
 
-	find(found, severity, "round trip", "median %s, longest %s (of %d)",
-	     show(median, timing->median_us), show(longest, timing->longest_us), timing->samples);
+	find(found, severity, "round trip", "median %.2f ms, longest %.2f ms (of %d)",
+	     (double)timing->median_us / 1000, (double)timing->longest_us / 1000, timing->samples);
 	if (severity >= WARNING)
 		advise(found,
 		       "A holder renews its lease after a third of it: if the answer comes so late, "
@@ -516,11 +505,10 @@ static void check_clock(struct findings *found, const struct timing *timing)
 {
 	const int64_t off_us = llabs(timing->ahead_us);
 	const int64_t most_us = off_us + timing->quickest_us / 2; /* it is not known better */
-	char off[32];
 
 	if (off_us < CLOCK_MOST_US) {
-		find(found, OK, "clock", "differs from ours by less than %s",
-		     most_us < 1000 ? "1 ms" : show(off, most_us));
+		find(found, OK, "clock", "differs from ours by less than %" PRId64 " ms",
+		     most_us / 1000 + 1);
 		return;
 	}
 	find(found, NOTE, "clock", "%.1f s %s ours", (double)off_us / 1e6,

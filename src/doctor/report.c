@@ -251,15 +251,10 @@ static void show_password(struct shown_setting *shown, const struct options *opt
 	}
 }
 
-bool report_setting(struct shown_setting *shown, size_t index, const struct options *options,
-		    const struct server *server)
+bool report_setting(struct shown_setting *shown, const struct option_row *row,
+		    const struct options *options, const struct server *server)
 {
-	const struct option_row *row;
-
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if (row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE) && index-- == 0)
-			break;
-	if (!row)
+	if (!(row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE)))
 		return false;
 	*shown = (struct shown_setting){.name = row->name};
 	if (strcmp(row->name, "password") == 0) {
@@ -468,12 +463,14 @@ static void print_setting(struct report *report, const struct shown_setting *sho
 
 static void print_settings(struct report *report)
 {
+	const struct server *server = report->diagnosis->invocation->server;
 	struct shown_setting shown;
+	const struct option_row *row;
 
 	begin(report, "\nSettings", "settings", '[');
-	for (size_t i = 0;
-	     report_setting(&shown, i, report->options, report->diagnosis->invocation->server); i++)
-		print_setting(report, &shown);
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		if (report_setting(&shown, row, report->options, server))
+			print_setting(report, &shown);
 	end(report, ']');
 }
 

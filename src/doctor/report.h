@@ -78,7 +78,6 @@ struct shown_setting {
 	char where[512];    /* "--url", "FAIRLOCK_URL", "/etc/fairlock.conf:3"; "": nowhere */
 };
 
-/* Shows the index-th option that variables or configuration files may set. Returns false behind the
- * last. */
-bool report_setting(struct shown_setting *shown, size_t index, const struct options *options,
-		    const struct server *server);
+/* Shows an option. Returns false if neither variables nor configuration files may set it. */
+bool report_setting(struct shown_setting *shown, const struct option_row *row,
+		    const struct options *options, const struct server *server);

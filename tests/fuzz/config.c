@@ -119,9 +119,11 @@ static void check_shown(const struct trial *trial, bool is_secret)
 {
 	const struct settings *settings = &trial->settings;
 	struct shown_setting shown;
+	const struct option_row *row;
 
-	for (size_t i = 0; report_setting(&shown, i, &settings->options, &settings->server);
-	     i++) {
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		if (!report_setting(&shown, row, &settings->options, &settings->server))
+			continue;
 		check_where(trial, shown.where);
 		HOLDS(!is_secret || !(has_secret(shown.value) || has_secret(shown.where)));
 	}
