@@ -142,10 +142,10 @@ static int ask_permissions(struct facts *facts, enum permission may[QUESTIONS], 
 		"if not check then return {} end\n"
 		"local permissions = {}\n"
 		"for i, text in ipairs(ARGV) do\n"
-		"local words = {}\n"
-		"for word in string.gmatch(text, '%S+') do words[#words + 1] = word end\n"
-		"local asked, allowed = pcall(check, unpack(words))\n"
-		"permissions[i] = not asked and 2 or allowed and 1 or 0\n"
+		"  local words = {}\n"
+		"  for word in string.gmatch(text, '%S+') do words[#words + 1] = word end\n"
+		"  local asked, allowed = pcall(check, unpack(words))\n"
+		"  permissions[i] = not asked and 2 or allowed and 1 or 0\n"
 		"end\n"
 		"return permissions\n";
 	const struct request request = {.argv = {"EVAL", script_text, "0", "INFO", "INFO server",

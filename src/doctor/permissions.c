@@ -36,63 +36,73 @@ static const struct {
 	{"needed", script_needs},
 };
 
-/* ARGV: the objects in script_needs, the two channels last, each with its name; then each list
- * behind its use: "compare"; "follow" or "option", which some need; or any other word. Returns
+/* ARGV: the objects in script_needs, eight keys and two channels, each with its name; then each
+ * list behind its use: "compare"; "follow" or "option", which some need; or any other word. Returns
  * what the user lacks, in the words of ACL SETUSER; which needed commands the server does not have
  * under their names; which others; 1 if the user has no key of the lock; and 1 if it cannot follow
  * the log. */
 static const char script_text[] =
 	"local check = redis.acl_check_cmd\n"
 	"if not check then return {} end\n"
-	"local names, questions, is_reached, is_run, is_denied, is_barred = {}, {}, {nothing = true}, {}, {}, {}\n"
-	"local has_no_key, cannot_follow = 1, 0\n"
+	"local names, questions, has_no_key, cannot_follow = {}, {}, 1, 0\n"
+	"local is_reached, is_run, is_denied, is_barred = {nothing = true}, {}, {}, {}\n"
 	"for i = 1, 20, 2 do names[ARGV[i]] = ARGV[i + 1] end\n"
+	/* each command of each list, as permissions.lua reads them */
 	"for i = 21, #ARGV, 2 do\n"
-	"for object, list in string.gmatch(ARGV[i + 1], '(%l+): ([^\\n]*)') do\n"
-	"for command, argument, more in string.gmatch(list, '([%a|]+):?(%u*)(%d?)') do\n"
-	"local q, words = {use = ARGV[i], object = object, rule = '+' .. string.lower(command)}, {}\n"
-	"for word in string.gmatch(command .. ' ' .. argument, '%a+') do words[#words + 1] = word end\n"
-	"words[#words + 1] = names[object]\n"
-	"for _ = 1, tonumber(more) or 0 do words[#words + 1] = '0' end\n"
-	"local is_known, is_allowed = pcall(check, unpack(words))\n"
-	"q.is_hidden, q.is_denied, q.name = not is_known, is_known and not is_allowed, words[1]\n"
-	"questions[#questions + 1] = q\n"
-	"if is_known and is_allowed then\n"
-	"is_reached[object] = true\n"
-	"is_run[q.rule] = is_run[q.rule] or object ~= 'nothing'\n"
-	"elseif q.is_denied and object == 'nothing' then\n"
-	"is_denied[q.rule] = true\n"
+	"  for object, list in string.gmatch(ARGV[i + 1], '(%l+): ([^\\n]*)') do\n"
+	"    for command, argument, more in string.gmatch(list, '([%a|]+):?(%u*)(%d?)') do\n"
+	"      local words, q = {}, {use = ARGV[i], object = object}\n"
+	"      q.rule = '+' .. string.lower(command)\n"
+	"      for word in string.gmatch(command .. ' ' .. argument, '%a+') do\n"
+	"        words[#words + 1] = word\n"
+	"      end\n"
+	"      words[#words + 1] = names[object]\n"
+	"      for _ = 1, tonumber(more) or 0 do words[#words + 1] = '0' end\n"
+	"      local is_known, is_allowed = pcall(check, unpack(words))\n"
+	"      q.is_hidden, q.is_denied, q.name = not is_known, is_known and not is_allowed, words[1]\n"
+	"      questions[#questions + 1] = q\n"
+	"      if is_known and is_allowed then\n"
+	"        is_reached[object] = true\n"
+	"        is_run[q.rule] = is_run[q.rule] or object ~= 'nothing'\n"
+	"      elseif q.is_denied and object == 'nothing' then\n"
+	"        is_denied[q.rule] = true\n"
+	"      end\n"
+	"    end\n"
+	"  end\n"
 	"end\n"
+	/* An object is barred if the user lacks the key or channel itself, not one of the commands:
+	 * it may run none on it, but it may run one without it, or on another object. */
+	"for i = 1, 16, 2 do\n"
+	"  if is_reached[ARGV[i]] or is_denied['+hmget'] then has_no_key = 0 end\n"
 	"end\n"
-	"end\n"
-	"end\n"
-	/* an object is barred if the user lacks it, and not only commands */
-	"for i = 1, 16, 2 do if is_reached[ARGV[i]] or is_denied['+hmget'] then has_no_key = 0 end end\n"
 	"for i = 1, 20, 2 do\n"
-	"is_barred[ARGV[i]] = i < 17 and has_no_key == 1 or i > 16 and not is_denied['+subscribe']\n"
+	"  is_barred[ARGV[i]] = i < 17 and has_no_key == 1 or i > 16 and not is_denied['+subscribe']\n"
 	"end\n"
-	"for _, q in ipairs(questions) do is_barred[q.object] = is_barred[q.object] or is_run[q.rule] end\n"
+	"for _, q in ipairs(questions) do\n"
+	"  is_barred[q.object] = is_barred[q.object] or is_run[q.rule]\n"
+	"end\n"
 	"for object in pairs(is_reached) do is_barred[object] = false end\n"
+	/* each word once */
 	"local missing, hidden, others, seen = {}, {}, {}, {}\n"
 	"local function add(list, word)\n"
-	"if not seen[word] then seen[word], list[#list + 1] = true, word end\n"
+	"  if not seen[word] then seen[word], list[#list + 1] = true, word end\n"
 	"end\n"
 	"for i = 1, 20, 2 do\n"
-	"if is_barred[ARGV[i]] then\n"
-	"add(missing, i < 17 and '~' .. ARGV[i + 1] or '&' .. ARGV[18] .. '*')\n"
-	"end\n"
-	"end\n"
-	"for _, q in ipairs(questions) do\n"
-	"local is_needed = q.use ~= 'compare' and q.use ~= 'follow' and q.use ~= 'option'\n"
-	"if q.is_denied and is_needed and not is_barred[q.object] then add(missing, q.rule) end\n"
-	"if q.is_denied and q.use == 'follow' then cannot_follow = 1 end\n"
-	"if q.is_hidden and is_needed then add(hidden, q.name) end\n"
+	"  if is_barred[ARGV[i]] then\n"
+	"    add(missing, i < 17 and '~' .. ARGV[i + 1] or '&' .. ARGV[18] .. '*')\n"
+	"  end\n"
 	"end\n"
 	"for _, q in ipairs(questions) do\n"
-	"if q.is_hidden and q.use ~= 'compare' then add(others, q.name) end\n"
+	"  local is_needed = q.use ~= 'compare' and q.use ~= 'follow' and q.use ~= 'option'\n"
+	"  if q.is_denied and is_needed and not is_barred[q.object] then add(missing, q.rule) end\n"
+	"  if q.is_denied and q.use == 'follow' then cannot_follow = 1 end\n"
+	"  if q.is_hidden and is_needed then add(hidden, q.name) end\n"
+	"end\n"
+	"for _, q in ipairs(questions) do\n"
+	"  if q.is_hidden and q.use ~= 'compare' then add(others, q.name) end\n"
 	"end\n"
 	"return {table.concat(missing, ' '), table.concat(hidden, ', '), table.concat(others, ', '),\n"
-	"has_no_key, cannot_follow}\n";
+	"  has_no_key, cannot_follow}\n";
 
 static int ask(const struct facts *facts, const struct options *options,
 	       const struct lock_keys *keys, struct error *err)
