@@ -323,9 +323,9 @@ options_of() {
 	[ "$count" -ge 2 ]
 }
 
-# needed_for PURPOSES: prints the commands that doctor's table has for them, in the words of ACL SETUSER
+# needed_for USES: prints the commands that doctor's table has for them, in the words of ACL SETUSER
 needed_for() {
-	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{($1), .*\"(.*)\"\},/\2/p" "$PROJECT/src/doctor/check_acl.c" |
+	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{\"($1)\", \"[a-z]*: (.*)\"\},/\2/p" "$PROJECT/src/doctor/permissions.c" |
 		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
 }
 
@@ -342,7 +342,7 @@ allowed_in() {
 
 @test "doctor's table of permissions and the manual's rules allow the same commands" {
 	# Without +eval, doctor cannot ask. Without +select there is no connection.
-	same 'for all' "$(echo +eval && needed_for FOR_ALL && needed_by_scripts)" "$(allowed_in '/^ACL SETUSER backup /p')"
-	same 'for some' "$(echo +select && needed_for 'FOR_FOLLOWING|FOR_FOLLOWING_ALL|FOR_CLUSTER|FOR_REPLICAS')" \
+	same 'for all' "$(echo +eval && needed_for needed && needed_by_scripts)" "$(allowed_in '/^ACL SETUSER backup /p')"
+	same 'for some' "$(echo +select && needed_for 'follow|option|cluster|replicas')" \
 		"$(allowed_in '/^Some uses need more words/,/^Redis 6.2/p')"
 }

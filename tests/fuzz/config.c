@@ -3,7 +3,7 @@
  * of
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
- * For: cli/settings.c cli/config_file.c doctor/setting_source.c redis/server_url.c */
+ * For: cli/settings.c cli/config_file.c doctor/report.c redis/server_url.c */
 #include "cli/settings.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "doctor/setting_source.h"
+#include "doctor/report.h"
 #include "parts/commands.h"
 #include "parts/fuzz.h"
 #include "parts/same.h"
@@ -119,9 +119,11 @@ static void check_shown(const struct trial *trial, bool is_secret)
 {
 	const struct settings *settings = &trial->settings;
 	struct shown_setting shown;
+	const struct option_row *row;
 
-	for (size_t i = 0; setting_source_show(&shown, i, &settings->options, &settings->server);
-	     i++) {
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		if (!report_setting(&shown, row, &settings->options, &settings->server))
+			continue;
 		check_where(trial, shown.where);
 		HOLDS(!is_secret || !(has_secret(shown.value) || has_secret(shown.where)));
 	}

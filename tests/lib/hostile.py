@@ -55,10 +55,6 @@ ALIKE = {
 }
 
 
-# One loop reads these answers, which are lists: the ends and the middle stand for all elements.
-LISTS = {"user"}
-
-
 def items_at(scenario, place):
     if scenario == "sentinel":
         return [*OFTEN, *ADDRESSES]
@@ -97,10 +93,7 @@ def element_cases(answers, scenario, step):
     value = recorded(answers, scenario, step)
     if not value or not isinstance(value[1], list):
         return
-    paths = list(leaves(value))
-    if step in LISTS:
-        paths = [paths[0], paths[1], paths[len(paths) // 2], paths[-1]]
-    for path in paths:
+    for path in leaves(value):
         place = ".".join(map(str, path))
         for name, data in [*ELEMENTS.items(), ("missing", None)]:
             say = lambda proper, path=path, data=data: with_element(parse(proper)[0], path, data)
