@@ -15,7 +15,7 @@
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/wire.h"
-#include "redis/connection_trace.h"
+#include "redis/client.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"
 #include "supervise/processes.h"

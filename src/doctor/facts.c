@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/read_file.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/reply.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 #include "redis/tls.h"
 
 /* Of fairlock-server. */
