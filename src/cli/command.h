@@ -20,7 +20,7 @@ struct invocation {
 	char **argv;
 };
 
-/* Which commands an option is for: see option_rows.c. */
+/* Which commands an option is for: see options.c. */
 enum command_bit {
 	COMMAND_WRAP = 1,
 	COMMAND_ACQUIRE = 2,
@@ -30,7 +30,7 @@ enum command_bit {
 	COMMAND_QUEUE = 32,
 	COMMAND_LOG = 64,
 	COMMAND_DOCTOR = 128,
-	COMMAND_FRONT = 0x8000, /* none: words before the command (front_words.h) */
+	COMMAND_FRONT = 0x8000, /* none: words before the command (args.h) */
 	COMMAND_ALL = 0xffff,   /* future ones, too */
 };
 

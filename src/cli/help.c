@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cli/args.h"
 #include "cli/command.h"
-#include "cli/front_words.h"
 #include "cli/options.h"
 
 #define HELP_AT 31 /* the column where the texts begin */

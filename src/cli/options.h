@@ -1,4 +1,4 @@
-/* The options of all commands: their values, and the rows of the table in option_rows.c. */
+/* The options of all commands: their values, and the rows of the table in options.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -173,9 +173,6 @@ struct option_words {
 /* Sets *words for one command: an option does not do the same in each. */
 void option_words(struct option_words *words, const struct option_row *row, unsigned command);
 
-/* The largest value for one command, and in *expects what the value should be. */
-int64_t option_max(const struct option_row *row, unsigned command, const char **expects);
-
 /* The longest lease of a lock that a process renews. */
 #define RENEWED_LEASE_MAX_MS 86400000
 
@@ -185,10 +182,6 @@ extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
 
 /* Whether the option's value may be left out; it follows the option's name and `=`. */
 bool option_is_open(const struct option_row *row);
-
-/* For options.c; other files use option_at. */
-extern const struct option_row option_rows[];
-extern const size_t option_row_count;
 
 /* Sets the defaults. */
 void options_init(struct options *options);

@@ -1,6 +1,6 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
- * For: cli/options.c cli/parse_args.c cli/argv_reader.c cli/front_words.c commands/complete.c
+ * For: cli/options.c cli/args.c commands/complete.c
  * lock/lock_keys.c lock/owner.c base/signal_names.c base/slots.c cli/help.c */
 #include "cli/options.h"
 
@@ -11,11 +11,9 @@
 #include <unistd.h>
 
 #include "base/signal_names.h"
-#include "cli/argv_reader.h"
+#include "cli/args.h"
 #include "cli/command.h"
-#include "cli/front_words.h"
 #include "cli/help.h"
-#include "cli/parse_args.h"
 #include "commands/complete.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"

@@ -18,7 +18,7 @@
 #include "base/signal_fd.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "cli/parse_args.h"
+#include "cli/args.h"
 #include "commands.h"
 #include "fuzz.h"
 #include "lock/hold_lease.h"
