@@ -21,21 +21,6 @@
 #include "lock/owner.h"
 #include "output/column_help.h"
 
-static const struct command *const commands[] = {
-	&wrap_command,    &acquire_command, &renew_command,
-	&release_command, &status_command,  &queue_command,
-	&log_command,     &doctor_command,  NULL,
-};
-
-static const struct command *find_command(const char *name)
-{
-	const struct command *const *command = commands;
-
-	while (*command && strcmp((*command)->name, name) != 0)
-		command++;
-	return *command;
-}
-
 /* stdio drops what a descriptor does not take at once. So a terminal or a pipe that another program
  * has made non-blocking is opened anew, for us alone; what cannot be, such as a socket, is made
  * blocking. A file takes all. */
@@ -61,32 +46,23 @@ static void block_output(void)
 	}
 }
 
-/* ---- Help ---- */
-
-static void print_version(void)
-{
-	puts("fairlock " FAIRLOCK_VERSION);
-}
-
-static void print_command_help(const struct command *command)
-{
-	help_print(command, stdout);
-	if (command->table) {
-		column_help_names(command->table, stdout);
-		putchar('\n');
-	}
-	help_print_end(command, stdout);
-}
+/* ---- Without a command ---- */
 
 /* Prints what --help, --version or -o help of a command asks for. */
-static void help(const struct command *command, const struct options *options)
+static void print_help(const struct command *command, const struct options *options)
 {
-	if (options->version)
-		print_version();
-	else if (options->column_help)
+	if (options->version) {
+		puts("fairlock " FAIRLOCK_VERSION);
+	} else if (!options->help) {
 		column_help_list(command->table, stdout);
-	else
-		print_command_help(command);
+	} else {
+		help_print(command, stdout);
+		if (command->table) {
+			column_help_names(command->table, stdout);
+			putchar('\n');
+		}
+		help_print_end(command, stdout);
+	}
 }
 
 static int refuse_command(int count, char **words)
@@ -100,25 +76,24 @@ static int refuse_command(int count, char **words)
 		     "cannot run a URL as a command: name the server with -u URL");
 	else
 		fail(&err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, words[0]),
-		     suggest_command(cause, commands, words[0], count > 1));
+		     guess_command(cause, words[0], count > 1));
 	return report_failure(&err, NULL);
 }
 
 /* fairlock help [COMMAND] */
-static int print_help(int count, char **words)
+static int run_help(int count, char **words)
 {
 	const struct command *command;
 
 	front_words_move(count, words);
-	if (count == 0 || words[0][0] == '-' || strcmp(words[0], "help") == 0 ||
-	    strcmp(words[0], "version") == 0) {
-		help_print_commands(commands, stdout);
-		return STATUS_OK;
-	}
-	command = find_command(words[0]);
-	if (!command)
+	command = count > 0 ? command_named(words[0]) : NULL;
+	if (command)
+		print_help(command, &(struct options){.help = true});
+	else if (count == 0 || words[0][0] == '-' || strcmp(words[0], "help") == 0 ||
+		 strcmp(words[0], "version") == 0)
+		help_print_commands(stdout);
+	else
 		return refuse_command(1, words);
-	print_command_help(command);
 	return STATUS_OK;
 }
 
@@ -127,42 +102,38 @@ static int read_options(int count, char **words)
 {
 	struct options options;
 	struct error err;
-	int status = STATUS_OK;
+	int failed;
 
 	options_init(&options);
-	if (parse_args(&options, &front_command, &count, words, &err)) {
-		status = report_failure(&err, NULL);
-	} else if (options.help) {
-		help_print_commands(commands, stdout);
-	} else if (options.version) {
-		print_version();
-	} else {
-		fail(&err, STATUS_USAGE,
-		     "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
-		status = report_failure(&err, NULL);
-	}
+	failed = parse_args(&options, &front_command, &count, words, &err);
+	if (!failed && options.help)
+		help_print_commands(stdout);
+	else if (!failed && options.version)
+		print_help(&front_command, &options);
+	else if (!failed)
+		failed = fail(&err, STATUS_USAGE,
+			      "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
 	options_free(&options);
-	return status;
+	return failed ? report_failure(&err, NULL) : STATUS_OK;
 }
 
 /* The words do not name a command of the list. */
 static int run_other(int count, char **words)
 {
 	if (count <= 0) {
-		help_print_commands(commands, stderr);
+		help_print_commands(stderr);
 		return STATUS_USAGE;
 	}
-	if (strcmp(words[0], "--complete") == 0) {
-		complete(commands, count - 1, words + 1);
-		return STATUS_OK;
-	}
-	if (words[0][0] == '-')
+	if (strcmp(words[0], "--complete") == 0)
+		complete(count - 1, words + 1);
+	else if (words[0][0] == '-')
 		return read_options(count, words);
-	if (strcmp(words[0], "help") == 0)
-		return print_help(count - 1, words + 1);
-	if (strcmp(words[0], "version") != 0)
+	else if (strcmp(words[0], "help") == 0)
+		return run_help(count - 1, words + 1);
+	else if (strcmp(words[0], "version") == 0)
+		print_help(&front_command, &(struct options){.version = true});
+	else
 		return refuse_command(count, words);
-	print_version();
 	return STATUS_OK;
 }
 
@@ -230,7 +201,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err);
 	if (!failed && options_want_help(options)) {
 		block_output();
-		help(command, options);
+		print_help(command, options);
 	} else {
 		if (!failed)
 			failed = settings_merge(&settings, command, &err);
@@ -284,7 +255,7 @@ int main(int argc, char **argv)
 		setvbuf(stdout, output, _IOFBF, sizeof(output));
 	if (argc > 2 && argv[1][0] == '-')
 		front_words_move(argc - 1, argv + 1);
-	command = argc > 1 ? find_command(argv[1]) : NULL;
+	command = argc > 1 ? command_named(argv[1]) : NULL;
 	if (!command || !command->runs_words) /* COMMAND gets the descriptors as they are */
 		block_output();
 	return flush_output(command ? run_command(command, argc - 2, argv + 2)

@@ -1,30 +1,25 @@
-/* Reads a command line word by word, sets an option for each flag, and checks that the flags go
- * together. */
+/* Not getopt_long(3): it reads the same words, but its tables, its state, its one answer to three
+ * mistakes, and the differences between glibc and musl need more code than this. */
 #include "cli/args.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/shorten.h"
 #include "cli/command.h"
-#include "cli/guess.h"
 #include "cli/options.h"
+#include "redis/server_url.h"
+
+#define DIGITS "0123456789"
+
+/* ---- Words ---- */
 
 void arguments_init(struct arguments *arguments, const struct command *command, int argc,
 		    char **argv)
 {
 	*arguments = (struct arguments){.argc = argc, .argv = argv, .command = command};
-}
-
-static enum argument refuse_word(struct arguments *arguments, const char *mistake)
-{
-	arguments->mistake = mistake;
-	return ARGUMENT_MISTAKE;
-}
-
-static bool is_named(const struct option_row *row, const char *text, size_t length)
-{
-	return strncmp(row->name, text, length) == 0 && row->name[length] == '\0';
 }
 
 /* Finds an option by its letter, or by its name, or a beginning that no other name shares. */
@@ -35,23 +30,23 @@ static enum argument find_row(struct arguments *arguments, bool is_letter, const
 	int matches = 0;
 
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		const bool is_exact = !is_letter && is_named(row, text, length);
+		const bool is_for = option_is_for(row, arguments->command->bit, SOURCE_FLAG);
 
-		if (!option_is_for(row, arguments->command->bit, SOURCE_FLAG)) {
-			if (is_exact) /* and no abbreviation, as --password is of --password-file */
-				return ARGUMENT_UNKNOWN;
-			continue;
-		}
 		if (is_letter ? row->letter != *text : strncmp(row->name, text, length) != 0)
 			continue;
-		arguments->row = row;
-		if (is_exact)
-			return ARGUMENT_OPTION;
-		matches++;
+		if (is_for)
+			arguments->row = row;
+		matches += is_for;
+		if (!is_letter && row->name[length] == '\0') {
+			/* no abbreviation of another, as --password is of --password-file */
+			matches = is_for;
+			break;
+		}
 	}
 	if (matches == 1)
 		return ARGUMENT_OPTION;
-	return matches ? ARGUMENT_AMBIGUOUS : ARGUMENT_UNKNOWN;
+	guess_option(arguments->cause, arguments, matches > 1);
+	return ARGUMENT_MISTAKE;
 }
 
 /* attached: the value in the option's own word, or NULL. */
@@ -60,34 +55,35 @@ static enum argument take_value(struct arguments *arguments, char *attached)
 	if (!attached && arguments->at < arguments->argc)
 		attached = arguments->argv[arguments->at++];
 	arguments->value = attached;
-	return attached ? ARGUMENT_OPTION : ARGUMENT_NEEDS_VALUE;
+	if (attached)
+		return ARGUMENT_OPTION;
+	snprintf(arguments->cause, sizeof(arguments->cause), "its %s is missing",
+		 arguments->row->argument);
+	return ARGUMENT_NEEDS_VALUE;
 }
 
 static enum argument read_long(struct arguments *arguments, char *word)
 {
 	const size_t length = strcspn(word, "=");
 	char *attached = word[length] == '=' ? word + length + 1 : NULL;
-	enum argument found;
 
 	snprintf(arguments->option, sizeof(arguments->option), "%.*s", (int)length, word);
-	found = find_row(arguments, false, word + 2, length - 2);
-	if (found != ARGUMENT_OPTION)
-		return found;
+	if (find_row(arguments, false, word + 2, length - 2) == ARGUMENT_MISTAKE)
+		return ARGUMENT_MISTAKE;
 	if (*arguments->row->argument && (attached || !option_is_open(arguments->row)))
 		return take_value(arguments, attached);
-	return attached ? refuse_word(arguments, "it takes no value") : ARGUMENT_OPTION;
+	strcpy(arguments->cause, "it takes no value");
+	return attached ? ARGUMENT_MISTAKE : ARGUMENT_OPTION;
 }
 
 static enum argument read_letter(struct arguments *arguments, char *letters)
 {
 	char *rest = letters[1] != '\0' ? letters + 1 : NULL;
-	enum argument found;
 
 	snprintf(arguments->option, sizeof(arguments->option), "-%c", letters[0]);
 	arguments->bundle = NULL;
-	found = find_row(arguments, true, letters, 1);
-	if (found != ARGUMENT_OPTION)
-		return found;
+	if (find_row(arguments, true, letters, 1) == ARGUMENT_MISTAKE)
+		return ARGUMENT_MISTAKE;
 	if (*arguments->row->argument)
 		return take_value(arguments, rest);
 	arguments->bundle = rest;
@@ -123,14 +119,6 @@ enum argument arguments_next(struct arguments *arguments)
 	return word[1] == '-' ? read_long(arguments, word) : read_letter(arguments, word + 1);
 }
 
-const struct command front_command = {
-	.name = "",
-	.operands = "",
-	.summary = "",
-	.bit = COMMAND_FRONT,
-	.most = OPERANDS_UNLIMITED,
-};
-
 void front_words_move(int count, char **words)
 {
 	struct arguments arguments;
@@ -148,55 +136,54 @@ void front_words_move(int count, char **words)
 	words[0] = name;
 }
 
-/* The value of an option that was given without one. */
-static const char *implied(const struct option_row *row)
+/* ---- Values ---- */
+
+static int refuse(struct error *err, const char *name, const char *cause)
 {
-	return option_is_open(row) ? row->fallback : "yes";
+	return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", name, cause);
 }
 
-/* --watch 2 means --watch and NAME 2, but nobody means that. */
-static int check_open(const struct arguments *arguments, struct error *err)
+/* Copies a --url, and wipes its password from argv. */
+static int take_url(struct options *options, char *url, struct error *err)
+{
+	free(options->url_copy);
+	options->url_copy = strdup(url);
+	if (options->url_copy == NULL)
+		return fail(err, STATUS_OS, "cannot copy the URL: out of memory");
+	server_hide_password(url);
+	options->url = options->url_copy;
+	options->url_is_flag = true;
+	return 0;
+}
+
+int arguments_set(struct options *options, const struct arguments *arguments, struct error *err)
 {
 	const struct option_row *row = arguments->row;
+	const unsigned command = arguments->command->bit;
+	const struct origin flag = {.source = SOURCE_FLAG};
 	const char *next = arguments->at < arguments->argc ? arguments->argv[arguments->at] : "";
+	const char *value = arguments->value;
+	char cause[VALUE_CAUSE_MAX_BYTES];
 
-	if (!option_is_open(row) || arguments->value ||
-	    options_set(NULL, row, next, (struct origin){0}, arguments->command->bit))
-		return 0;
-	return fail(err, STATUS_USAGE,
-		    "cannot use option '--%s': its %s stands behind '=', not behind a blank",
-		    row->name, row->argument);
-}
-
-static int set_flag(struct options *options, const struct arguments *arguments, struct error *err)
-{
-	const struct option_row *row = arguments->row;
-	char *value = arguments->value, cause[VALUE_CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
-
-	if (check_open(arguments, err))
-		return -1;
-	if (options_set(options, row, value ? value : implied(row),
-			(struct origin){.source = SOURCE_FLAG}, arguments->command->bit)) {
-		if (strcmp(arguments->option, "-s") == 0) /* flock's letter for a shared lock */
+	if (!value && option_is_open(row)) {
+		/* --watch 2 means --watch and NAME 2, but nobody means that */
+		if (options_set(NULL, row, next, flag, command) == 0)
 			return fail(err, STATUS_USAGE,
-				    "cannot use option '-s': '%s' is not a signal; for a shared "
-				    "lock use --shared",
-				    shorten(shown, value));
-		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name,
-			    options_refuse(cause, row, value, arguments->command->bit));
+				    "cannot use option '--%s': its %s stands behind '=', not "
+				    "behind a blank",
+				    row->name, row->argument);
+		value = row->fallback;
 	}
-	options->column_help = options->columns && strcmp(options->columns, "help") == 0;
-	return row->kind == OPTION_URL ? options_take_url(options, value, err) : 0;
+	if (options_set(options, row, value ? value : "yes", flag, command)) {
+		options_refuse(cause, row, value, command);
+		if (strcmp(arguments->option, "-s") == 0) /* flock's letter for a shared lock */
+			strcat(cause, "; for a shared lock use --shared");
+		return refuse(err, row->name, cause);
+	}
+	return row->kind == OPTION_URL ? take_url(options, arguments->value, err) : 0;
 }
 
-/* Digits, a colon and a digit, as in 3:00. */
-static bool is_clock(const char *word)
-{
-	const size_t digits = strspn(word, "0123456789");
-
-	return digits > 0 && digits < 3 && word[digits] == ':' && word[digits + 1] >= '0' &&
-	       word[digits + 1] <= '9';
-}
+/* ---- Checks ---- */
 
 /* Refuses --since 2026-11-23 03:00, where the shell has made two words of the time. */
 static int check_since(const struct options *options, char **operands, int count, struct error *err)
@@ -205,13 +192,17 @@ static int check_since(const struct options *options, char **operands, int count
 
 	if (!options->since || strchr(options->since, ':') || !strpbrk(options->since, "-y"))
 		return 0;
-	for (int i = 0; i < count; i++)
-		if (is_clock(operands[i]))
-			return fail(err, STATUS_USAGE,
-				    "cannot use option '--since': quote a time with a blank: "
-				    "--since '%s %s'",
-				    shorten(day, options->since),
-				    shorten_to(clock, 8, operands[i]));
+	for (int i = 0; i < count; i++) {
+		const size_t digits = strspn(operands[i], DIGITS);
+
+		if (digits == 0 || digits > 2 || operands[i][digits] != ':' ||
+		    !isdigit((unsigned char)operands[i][digits + 1]))
+			continue;
+		return fail(
+			err, STATUS_USAGE,
+			"cannot use option '--since': quote a time with a blank: --since '%s %s'",
+			shorten(day, options->since), shorten_to(clock, 8, operands[i]));
+	}
 	return 0;
 }
 
@@ -219,18 +210,13 @@ static int check_operands(const struct options *options, const struct command *c
 			  struct error *err)
 {
 	const bool has_words = count > 1, has_text = options->shell_command != NULL;
+	const char *cause = count < command->least  ? "NAME is missing"
+			    : count > command->most ? "there is more than one NAME"
+			    : !command->runs_words || has_words != has_text ? NULL
+			    : has_text ? "give either COMMAND or --command, not both"
+				       : "COMMAND is missing";
 
-	if (count < command->least)
-		return fail(err, STATUS_USAGE, "cannot run '%s': NAME is missing", command->name);
-	if (count > command->most)
-		return fail(err, STATUS_USAGE, "cannot run '%s': there is more than one NAME",
-			    command->name);
-	if (!command->runs_words || has_words != has_text)
-		return 0;
-	return fail(err, STATUS_USAGE,
-		    has_text ? "cannot run '%s': give either COMMAND or --command, not both"
-			     : "cannot run '%s': COMMAND is missing",
-		    command->name);
+	return cause ? fail(err, STATUS_USAGE, "cannot run '%s': %s", command->name, cause) : 0;
 }
 
 /* Options that exclude others on the command line. */
@@ -262,27 +248,8 @@ static bool is_given(const struct options *options, const char *name)
 	return options_has(options, option_named(name));
 }
 
-/* Checks combinations of options that no file or variable can set. */
-static int check_flags(const struct options *options, const struct command *command,
-		       struct error *err)
+static int check_exclusions(const struct options *options, struct error *err)
 {
-	if (options->token >= 0 && !options->force)
-		return fail(err, STATUS_USAGE,
-			    "cannot use option '--token': it needs --force, too");
-	if (options->wait_ms >= 0 && command->bit == COMMAND_RELEASE && !options->stop)
-		return fail(err, STATUS_USAGE, "cannot use option '--wait': it needs --stop, too");
-	if (options->slot && !options->force && !options->stop)
-		return fail(err, STATUS_USAGE,
-			    "cannot use option '--slot': it needs --stop or --force, too");
-	if (command->bit == COMMAND_ACQUIRE && is_given(options, "max-hold") && !options->while_pid)
-		return fail(err, STATUS_USAGE,
-			    "cannot use option '--max-hold': it needs --while-pid, too");
-	if (is_given(options, "no-wait") && options->wait_ms > 0)
-		return fail(err, STATUS_USAGE,
-			    "cannot use option '--wait': it does not go with --no-wait");
-	if (is_given(options, "max-hold") && options->max_hold_ms < options->min_hold_ms)
-		return fail(err, STATUS_USAGE,
-			    "cannot use option '--max-hold': it is less than --min-hold");
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		const char *name = exclusions[i].name, (*excluded)[20] = exclusions[i].excluded;
 
@@ -295,27 +262,39 @@ static int check_flags(const struct options *options, const struct command *comm
 	return 0;
 }
 
-/* What follows the name of a long option may have a password: --url:redis://... */
-static const char *show_option(char shown[SHORT_MAX_BYTES], const struct arguments *arguments)
+/* Checks combinations of options that no file or variable can set. */
+static int check_flags(const struct options *options, const struct command *command,
+		       struct error *err)
 {
-	return arguments->option[1] == '-' ? shorten_word(shown, arguments->option)
-					   : shorten(shown, arguments->option);
+	if (options->token >= 0 && !options->force)
+		return refuse(err, "token", "it needs --force, too");
+	if (options->wait_ms >= 0 && command->bit == COMMAND_RELEASE && !options->stop)
+		return refuse(err, "wait", "it needs --stop, too");
+	if (options->slot && !options->force && !options->stop)
+		return refuse(err, "slot", "it needs --stop or --force, too");
+	if (is_given(options, "max-hold") && command->bit == COMMAND_ACQUIRE && !options->while_pid)
+		return refuse(err, "max-hold", "it needs --while-pid, too");
+	if (is_given(options, "max-hold") && options->max_hold_ms < options->min_hold_ms)
+		return refuse(err, "max-hold", "it is less than --min-hold");
+	if (is_given(options, "no-wait") && options->wait_ms > 0)
+		return refuse(err, "wait", "it does not go with --no-wait");
+	return check_exclusions(options, err);
 }
+
+/* ---- All of it ---- */
 
 int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
 	       struct error *err)
 {
 	struct arguments arguments;
-	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
+	char shown[SHORT_MAX_BYTES];
 	int count = 0;
 
 	arguments_init(&arguments, command, *argc, argv);
 	for (;;) {
-		const enum argument next = arguments_next(&arguments);
-
-		switch (next) {
+		switch (arguments_next(&arguments)) {
 		case ARGUMENT_OPTION:
-			if (set_flag(options, &arguments, err))
+			if (arguments_set(options, &arguments, err))
 				return -1;
 			if (options_want_help(options))
 				return 0;
@@ -327,17 +306,14 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			while (arguments.at < *argc)
 				argv[count++] = argv[arguments.at++];
 			break;
-		case ARGUMENT_UNKNOWN:
-		case ARGUMENT_AMBIGUOUS:
-			suggest_option(cause, &arguments, next == ARGUMENT_AMBIGUOUS);
-			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
-				    show_option(shown, &arguments), cause);
 		case ARGUMENT_NEEDS_VALUE:
-			return fail(err, STATUS_USAGE, "cannot use option '%s': its %s is missing",
-				    shorten(shown, arguments.option), arguments.row->argument);
 		case ARGUMENT_MISTAKE:
+			/* behind the name may stand a password: --url:redis://... */
 			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
-				    shorten(shown, arguments.option), arguments.mistake);
+				    arguments.option[1] == '-'
+					    ? shorten_word(shown, arguments.option)
+					    : shorten(shown, arguments.option),
+				    arguments.cause);
 		case ARGUMENT_END:
 			argv[count] = NULL;
 			*argc = count;

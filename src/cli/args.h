@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "cli/guess.h"
 
 struct command;
 struct option_row;
@@ -15,12 +16,11 @@ enum argument {
 	ARGUMENT_OPTION,      /* row, and value unless it is a flag */
 	ARGUMENT_OPERAND,     /* value */
 	ARGUMENT_COMMAND,     /* argv[at] begins a command line of its own */
-	ARGUMENT_NEEDS_VALUE, /* row: the words ended before its value; a mistake, too */
-	ARGUMENT_UNKNOWN,     /* option: the command has none that is called so */
-	ARGUMENT_AMBIGUOUS,   /* option: the command has several that begin so */
-	ARGUMENT_MISTAKE,     /* option, mistake */
+	ARGUMENT_NEEDS_VALUE, /* the words ended before it: a mistake, too */
+	ARGUMENT_MISTAKE,     /* option, cause */
 };
 
+/* Reads the words behind a command's name. Changes no word. */
 struct arguments {
 	int argc;
 	char **argv;
@@ -30,7 +30,7 @@ struct arguments {
 	const struct option_row *row;
 	char *value;
 	char option[64]; /* as it was written, without a value: "--lea", "-x" */
-	const char *mistake;
+	char cause[CAUSE_MAX_BYTES];
 
 	char *bundle; /* letters that are left of -nq, or NULL */
 	int operands;
@@ -42,16 +42,17 @@ void arguments_init(struct arguments *arguments, const struct command *command, 
 
 enum argument arguments_next(struct arguments *arguments);
 
-/* Reads the words before the command: it has the options of all commands, and no others. */
-extern const struct command front_command;
-
-/* Moves the command's name in front of the options before it, so that they stand behind it. Moves
- * nothing if there is no command, or if a word before it is a mistake. */
-void front_words_move(int count, char **words);
+/* Sets the option that arguments_next has found. Wipes the password of a --url from argv, where ps
+ * would show it. Returns 0, or -1 with STATUS_USAGE (STATUS_OS: no memory). */
+int arguments_set(struct options *options, const struct arguments *arguments, struct error *err);
 
 /* Parses the words behind the command's name. Afterwards *argc and argv, which ends with a NULL,
- * hold the operands only. Wipes the password of a --url from argv. Stops where the user
- * asks for help (options_want_help). Returns 0, or -1 with STATUS_USAGE
- * (STATUS_OS: no memory). */
+ * hold the operands only. Stops where the user asks for help (options_want_help). Returns as
+ * arguments_set does. */
 int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
 	       struct error *err);
+
+/* Options that all commands have may stand before the command, too: fairlock -v status. Moves the
+ * command's name in front of them. Moves nothing if there is no command, or if a word before it is
+ * a mistake. */
+void front_words_move(int count, char **words);

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct arguments;
+
 #define NEAREST_MAX_BYTES 32
 
 struct nearest {
@@ -19,15 +21,11 @@ void nearest_begin(struct nearest *nearest, const char *word);
 /* Keeps the candidate if it is near, and nearer than those before it. Case does not count. */
 void nearest_try(struct nearest *nearest, const char *candidate);
 
-struct arguments;
-struct command;
-
 #define CAUSE_MAX_BYTES 128
 
-/* word is no command; more: other words follow. commands ends with a NULL. Returns cause. */
-const char *suggest_command(char cause[CAUSE_MAX_BYTES], const struct command *const *commands,
-			    const char *word, bool more);
+/* word is no command; more: other words follow. Returns cause. */
+const char *guess_command(char cause[CAUSE_MAX_BYTES], const char *word, bool more);
 
-/* After ARGUMENT_UNKNOWN or ARGUMENT_AMBIGUOUS. Returns cause. */
-const char *suggest_option(char cause[CAUSE_MAX_BYTES], const struct arguments *arguments,
-			   bool is_ambiguous);
+/* arguments->option is unknown, or it is the beginning of several. Returns cause. */
+const char *guess_option(char cause[CAUSE_MAX_BYTES], const struct arguments *arguments,
+			 bool is_ambiguous);

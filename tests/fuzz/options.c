@@ -243,7 +243,7 @@ static void check_completion(const struct parsed *parsed)
 	memcpy(copies, words, sizeof(copies));
 	fuzz_capture();
 	world_files(&none, 1);
-	complete(commands, count, words);
+	complete(count, words);
 	world_files(NULL, 0);
 	output = fuzz_captured(&length);
 	if (!strpbrk(word, "\n"))
@@ -323,7 +323,7 @@ static void check_parsed(const struct parsed *parsed, char **words)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size > LONGEST ? LONGEST : size), *rest = text;
-	struct parsed parsed = {.command = commands[(size > 0 ? data[0] : 0) % COMMANDS]};
+	struct parsed parsed = {.command = all_commands[(size > 0 ? data[0] : 0) % COMMANDS]};
 	struct parsed before = {.command = parsed.command};
 
 	fuzz_next(&rest, "\n");
