@@ -46,15 +46,17 @@ static void block_output(void)
 	}
 }
 
-/* ---- Without a command ---- */
+/* ---- Help ---- */
 
-/* Prints what --help, --version or -o help of a command asks for. */
+/* Prints what --help, --version or -o help asks for. */
 static void print_help(const struct command *command, const struct options *options)
 {
 	if (options->version) {
 		puts("fairlock " FAIRLOCK_VERSION);
 	} else if (!options->help) {
 		column_help_list(command->table, stdout);
+	} else if (command == &front_command) {
+		help_print_commands(stdout);
 	} else {
 		help_print(command, stdout);
 		if (command->table) {
@@ -97,27 +99,7 @@ static int run_help(int count, char **words)
 	return STATUS_OK;
 }
 
-/* The words are options, and none is a command. */
-static int read_options(int count, char **words)
-{
-	struct options options;
-	struct error err;
-	int failed;
-
-	options_init(&options);
-	failed = parse_args(&options, &front_command, &count, words, &err);
-	if (!failed && options.help)
-		help_print_commands(stdout);
-	else if (!failed && options.version)
-		print_help(&front_command, &options);
-	else if (!failed)
-		failed = fail(&err, STATUS_USAGE,
-			      "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
-	options_free(&options);
-	return failed ? report_failure(&err, NULL) : STATUS_OK;
-}
-
-/* The words do not name a command of the list. */
+/* The words begin neither with a command of the list nor with an option. */
 static int run_other(int count, char **words)
 {
 	if (count <= 0) {
@@ -126,8 +108,6 @@ static int run_other(int count, char **words)
 	}
 	if (strcmp(words[0], "--complete") == 0)
 		complete(count - 1, words + 1);
-	else if (words[0][0] == '-')
-		return read_options(count, words);
 	else if (strcmp(words[0], "help") == 0)
 		return run_help(count - 1, words + 1);
 	else if (strcmp(words[0], "version") == 0)
@@ -165,27 +145,6 @@ static void tell_default(struct messenger *messenger, const char *lock)
 		shorten_to(host, 14, us.host));
 }
 
-static int report(struct messenger *messenger, const struct command *command,
-		  const struct error *err)
-{
-	message_syslog(messenger, LOG_ERR, err->text);
-	return report_failure(err, command->name);
-}
-
-static int run_here(const struct invocation *invocation, const struct settings *settings,
-		    const struct command *command)
-{
-	struct error err;
-	int status = STATUS_OK;
-
-	tell_server(invocation->messenger, settings);
-	if (command->takes_lock && !settings->options.url)
-		tell_default(invocation->messenger, invocation->argv[0]);
-	if (command->run(invocation, &status, &err))
-		return report(invocation->messenger, command, &err);
-	return status;
-}
-
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct settings settings;
@@ -193,22 +152,34 @@ static int run_command(const struct command *command, int argc, char **argv)
 	struct messenger messenger;
 	struct invocation invocation = {options, &settings.server, &messenger, argc, argv};
 	struct error err;
-	bool failed;
-	int status = STATUS_OK;
+	int failed, status = STATUS_OK;
 
 	messenger_init(&messenger);
 	settings_init(&settings);
-	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err);
+	failed = parse_args(&settings.options, command, &invocation.argc, argv, &err);
 	if (!failed && options_want_help(options)) {
 		block_output();
 		print_help(command, options);
-	} else {
-		if (!failed)
-			failed = settings_merge(&settings, command, &err);
+		settings_free(&settings);
+		return STATUS_OK;
+	}
+	if (!failed && command == &front_command)
+		failed = fail(&err, STATUS_USAGE,
+			      "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
+	if (!failed)
+		failed = settings_merge(&settings, command, &err);
+	if (command != &front_command)
 		messenger_open(&messenger, options->verbose,
 			       options->syslog && command->takes_lock);
-		status = failed ? report(&messenger, command, &err)
-				: run_here(&invocation, &settings, command);
+	if (!failed) {
+		tell_server(&messenger, &settings);
+		if (command->takes_lock && !options->url)
+			tell_default(&messenger, argv[0]);
+		failed = command->run(&invocation, &status, &err);
+	}
+	if (failed) {
+		message_syslog(&messenger, LOG_ERR, err.text);
+		status = report_failure(&err, command == &front_command ? NULL : command->name);
 	}
 	settings_free(&settings);
 	return status;
@@ -258,6 +229,9 @@ int main(int argc, char **argv)
 	command = argc > 1 ? command_named(argv[1]) : NULL;
 	if (!command || !command->runs_words) /* COMMAND gets the descriptors as they are */
 		block_output();
-	return flush_output(command ? run_command(command, argc - 2, argv + 2)
-				    : run_other(argc - 1, argv + 1));
+	if (command)
+		return flush_output(run_command(command, argc - 2, argv + 2));
+	if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--complete") != 0)
+		return flush_output(run_command(&front_command, argc - 1, argv + 1));
+	return flush_output(run_other(argc - 1, argv + 1));
 }

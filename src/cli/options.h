@@ -47,63 +47,76 @@ enum password_source {
 /* The values that flags, environment, configuration files and defaults result in. Strings belong to
  * argv, the environment or struct settings, which all outlive every command. */
 struct options {
-	const char *url;
-	bool url_is_flag; /* --url was given: fairlock in COMMAND must be told */
-	bool tls_is_flag; /* so was one of --tls-... */
-	const char *config;
-	const char *password;
-	const char *password_file;
-	const char *sentinel_user;
-	const char *sentinel_password_file;
-	struct tls_files tls_files;
-	int64_t connect_timeout_ms;
-	bool quiet;
-	bool verbose;
-	bool syslog;
-	bool no_wait;     /* also when wait_ms is 0 */
-	bool skip;        /* no_wait, quiet, and conflict_status is 0 */
-	int64_t wait_ms;  /* -1: for ever */
-	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
-	int conflict_status;
-	int64_t report_ms; /* 0: no reports */
-	const char *reason;
-	int64_t max_queue; /* -1: no limit */
-	int64_t replicas;  /* 0: none need to know */
-	const char *slots; /* NULL: none */
-	bool shared;
-	bool supersede;
-	const char *also[ALSO_MAX + 1]; /* ended by NULL */
-	const char *shell_command;
-	int signal;
-	int64_t kill_after_ms; /* -1: the default */
-	int64_t max_hold_ms;   /* 0: no limit */
-	int64_t jitter_ms;
-	int64_t min_hold_ms;
-	int64_t once_per_ms; /* 0: as often as asked */
-	int64_t once_ok_ms;  /* the same */
-	pid_t while_pid;     /* 0: none */
-	const char *owner;
-	bool stop;
-	bool force;
-	bool forget_run;
-	const char *slot;
-	int64_t token; /* -1: none */
-	const char *remove;
-	const char *since; /* NULL: from the beginning */
-	int64_t lines;     /* -1: all */
-	bool follow;
-	bool stats;
-	bool plot;
-	int64_t watch_ms; /* 0: once */
-	bool all;
-	const char *sort; /* a column */
-	enum colour_choice colour;
-	bool prometheus;
-	bool json;
-	bool raw;
-	bool no_headings;
-	const char *columns;
-
+	struct { /* the server */
+		const char *url;
+		bool url_is_flag; /* --url was given: fairlock in COMMAND must be told */
+		bool tls_is_flag; /* so was one of --tls-... */
+		const char *config;
+		const char *password;
+		const char *password_file;
+		const char *sentinel_user;
+		const char *sentinel_password_file;
+		struct tls_files tls_files;
+		int64_t connect_timeout_ms;
+	};
+	struct { /* what is told, and to whom */
+		bool quiet;
+		bool verbose;
+		bool syslog;
+		const char *reason;
+		int64_t report_ms; /* 0: no reports */
+	};
+	struct {                 /* the wait for the lock */
+		bool no_wait;    /* also when wait_ms is 0 */
+		bool skip;       /* no_wait, quiet, and conflict_status is 0 */
+		int64_t wait_ms; /* -1: for ever */
+		int conflict_status;
+		int64_t max_queue; /* -1: no limit */
+		bool supersede;
+		int64_t jitter_ms;
+	};
+	struct {                   /* what is taken */
+		int64_t lease_ms;  /* 0: the default (renew: that of the grant) */
+		int64_t replicas;  /* 0: none need to know */
+		const char *slots; /* NULL: none */
+		bool shared;
+		const char *also[ALSO_MAX + 1]; /* ended by NULL */
+	};
+	struct { /* the job under the lock */
+		const char *shell_command;
+		int signal;
+		int64_t kill_after_ms; /* -1: the default */
+		int64_t max_hold_ms;   /* 0: no limit */
+		int64_t min_hold_ms;
+		int64_t once_per_ms; /* 0: as often as asked */
+		int64_t once_ok_ms;  /* the same */
+		pid_t while_pid;     /* 0: none */
+	};
+	struct { /* a hold that there is, or a waiter */
+		const char *owner;
+		bool stop;
+		bool force;
+		bool forget_run;
+		const char *slot;
+		int64_t token; /* -1: none */
+		const char *remove;
+	};
+	struct {                   /* what is printed, and how */
+		const char *since; /* NULL: from the beginning */
+		int64_t lines;     /* -1: all */
+		bool follow;
+		bool stats;
+		bool plot;
+		int64_t watch_ms; /* 0: once */
+		bool all;
+		const char *sort; /* a column */
+		enum colour_choice colour;
+		bool prometheus;
+		bool json;
+		bool raw;
+		bool no_headings;
+		const char *columns;
+	};
 	bool help;    /* --help was given: the other options do not count */
 	bool version; /* so was --version */
 	struct origin origins[ROWS_MAX];

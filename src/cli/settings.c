@@ -280,7 +280,7 @@ static const char *find_home(void)
 static int read_user_file(struct settings *settings, unsigned command, struct error *err)
 {
 	const char *home = find_home();
-	char *path = NULL;
+	char *path = NULL, cause[80];
 
 	if (!home)
 		return 0;
@@ -291,9 +291,11 @@ static int read_user_file(struct settings *settings, unsigned command, struct er
 	if (read_config(settings, command, path, true, err) == 0)
 		return 0;
 	/* sudo and su may leave HOME as it was */
-	if (access(path, R_OK) < 0 && errno == EACCES && get_variable("HOME"))
-		fail_about(err, STATUS_CONFIG, "read", path,
-			   "Permission denied; is HOME that of another user?");
+	if (access(path, R_OK) < 0 && errno == EACCES && get_variable("HOME")) {
+		snprintf(cause, sizeof(cause), "%s; is HOME that of another user?",
+			 strerror(EACCES));
+		fail_about(err, STATUS_CONFIG, "read", path, cause);
+	}
 	return -1;
 }
 
