@@ -2,6 +2,7 @@
  * mistakes, and the differences between glibc and musl need more code than this. */
 #include "cli/args.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,7 @@ static int refuse(struct error *err, const char *name, const char *cause)
 /* Copies a --url, and wipes its password from argv. */
 static int take_url(struct options *options, char *url, struct error *err)
 {
+	assert(url);
 	free(options->url_copy);
 	options->url_copy = strdup(url);
 	if (options->url_copy == NULL)
@@ -165,6 +167,7 @@ int arguments_set(struct options *options, const struct arguments *arguments, st
 	const char *value = arguments->value;
 	char cause[VALUE_CAUSE_MAX_BYTES];
 
+	assert(row);
 	if (!value && option_is_open(row)) {
 		/* --watch 2 means --watch and NAME 2, but nobody means that */
 		if (options_set(NULL, row, next, flag, command) == 0)

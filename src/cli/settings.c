@@ -28,18 +28,19 @@
 #define WHERE_MAX_BYTES 600
 #define CI_REPORT_MS 60000
 
-/* Keeps text, which malloc gave, as long as *settings lives. Returns text, or NULL with STATUS_OS
- * if there was no memory. */
-static char *keep(struct settings *settings, char *text, struct error *err)
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot copy a setting: out of memory");
+}
+
+/* Keeps text, which malloc gave, as long as *settings lives. */
+static void keep(struct settings *settings, char *text)
 {
 	size_t i = 0;
 
-	if (!text)
-		fail(err, STATUS_OS, "cannot copy a setting: out of memory");
 	while (settings->owned[i])
 		i++;
 	settings->owned[i] = text;
-	return text;
 }
 
 /* ---- The environment ---- */
@@ -210,29 +211,23 @@ static int read_line(struct options *options, unsigned command, const struct ori
 	return set_key(options, command, origin, trim(text), trim(equals + 1), err);
 }
 
-/* Sets *length to that of the file, and returns its text, or NULL. */
-static char *load(struct settings *settings, const char *path, int fd, size_t *length,
-		  struct error *err)
+/* Reads a whole file, and closes it. Returns the number of bytes, or -1. */
+static ssize_t load(char *text, const char *path, int fd, struct error *err)
 {
-	char *text = keep(settings, malloc(FILE_MAX_BYTES + 1), err);
-	const ssize_t count = text ? read_file(fd, text, FILE_MAX_BYTES + 1) : 0;
-	const char *fault = NULL;
+	const ssize_t length = read_file(fd, text, FILE_MAX_BYTES + 1);
 	struct stat status;
 
-	if (!text)
-		return NULL;
-	if (count < 0)
-		fault = errno == ETIMEDOUT ? "no program wrote into it for 5 s" : strerror(errno);
-	else if (count > FILE_MAX_BYTES)
-		fault = "it is longer than 65536 bytes";
-	else if (count == 0 && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
-		fault = "no program writes into this pipe";
-	if (fault) {
-		fail_about(err, STATUS_CONFIG, "read", path, fault);
-		return NULL;
-	}
-	*length = (size_t)count;
-	return text;
+	if (length < 0)
+		return fail_about(err, STATUS_CONFIG, "read", path,
+				  errno == ETIMEDOUT ? "no program wrote into it for 5 s"
+						     : strerror(errno));
+	if (length > FILE_MAX_BYTES)
+		return fail_about(err, STATUS_CONFIG, "read", path,
+				  "it is longer than 65536 bytes");
+	if (length == 0 && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
+		return fail_about(err, STATUS_CONFIG, "read", path,
+				  "no program writes into this pipe");
+	return length;
 }
 
 /* is_usual: the file may be missing. path must live as long as *settings. */
@@ -242,14 +237,18 @@ static int read_config(struct settings *settings, unsigned command, const char *
 	struct origin origin = {SOURCE_FILE, path, 0};
 	const int fd = read_file_open_prompt(path);
 	char *text, *end;
-	size_t length;
+	ssize_t length;
 
 	if (fd < 0 && is_usual && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (fd < 0)
 		return fail_about(err, STATUS_CONFIG, "read", path, strerror(errno));
-	text = load(settings, path, fd, &length, err);
+	text = malloc(FILE_MAX_BYTES + 1);
 	if (!text)
+		return no_memory(err);
+	keep(settings, text);
+	length = load(text, path, fd, err);
+	if (length < 0)
 		return -1;
 	end = text + length;
 	if (length >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0)
@@ -280,14 +279,13 @@ static const char *find_home(void)
 static int read_user_file(struct settings *settings, unsigned command, struct error *err)
 {
 	const char *home = find_home();
-	char *path = NULL, cause[80];
+	char *path, cause[80];
 
 	if (!home)
 		return 0;
 	if (asprintf(&path, "%s/" USER_FILE, home) < 0)
-		path = NULL;
-	if (!keep(settings, path, err))
-		return -1;
+		return no_memory(err);
+	keep(settings, path);
 	if (read_config(settings, command, path, true, err) == 0)
 		return 0;
 	/* sudo and su may leave HOME as it was */
@@ -334,7 +332,7 @@ static const char *show_where(char shown[SHORT_MAX_BYTES], const struct options 
 static int copy(const char *text, char **value, struct error *err)
 {
 	*value = strdup(text);
-	return *value ? 0 : fail(err, STATUS_OS, "cannot copy a setting: out of memory");
+	return *value ? 0 : no_memory(err);
 }
 
 /* COMMAND may look for the same file from another working directory; a keeper does so from /. Links
@@ -349,9 +347,10 @@ static int make_absolute(struct settings *settings, const char **path, struct er
 		return fail_about(err, STATUS_CONFIG, "use", *path,
 				  "the working directory is gone");
 	if (asprintf(&absolute, "%s/%s", folder, *path) < 0)
-		absolute = NULL;
-	*path = keep(settings, absolute, err);
-	return *path ? 0 : -1;
+		return no_memory(err);
+	keep(settings, absolute);
+	*path = absolute;
+	return 0;
 }
 
 /* A regular file is read again for each connection: *kept is its path. */
