@@ -34,7 +34,7 @@ static bool is_same(char a, char b)
 static size_t edit_distance(const char *a, const char *b)
 {
 	const size_t height = strlen(a), width = strlen(b);
-	size_t d[NEAREST_MAX_BYTES][NEAREST_MAX_BYTES];
+	size_t d[NEAREST_MAX_BYTES][NEAREST_MAX_BYTES] = {{0}};
 
 	for (size_t i = 0; i <= height; i++) {
 		for (size_t k = 0; k <= width; k++) {

@@ -1,6 +1,7 @@
 /* Reads the sources in turn. The first that sets an option counts. */
 #include "cli/settings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -47,14 +48,12 @@ static void keep(struct settings *settings, char *text)
 
 const char *settings_variable(const struct option_row *row, char *name, size_t size)
 {
-	int length = snprintf(name, size, VARIABLE_PREFIX "%s", row->name);
+	char *end = stpcpy(name, VARIABLE_PREFIX);
 
-	for (int i = 0; i < length; i++) {
-		if (name[i] >= 'a' && name[i] <= 'z') /* whatever the locale */
-			name[i] = (char)(name[i] - 'a' + 'A');
-		else if (name[i] == '-')
-			name[i] = '_';
-	}
+	assert(size > strlen(VARIABLE_PREFIX) + strlen(row->name));
+	for (const char *c = row->name; *c; c++) /* small letters and dashes, whatever the locale */
+		*end++ = *c == '-' ? '_' : (char)(*c - 'a' + 'A');
+	*end = '\0';
 	return name;
 }
 
@@ -71,10 +70,12 @@ static int read_environment(struct options *options, unsigned command, struct er
 	char name[64], cause[VALUE_CAUSE_MAX_BYTES];
 
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+		if (options_has(options, row) || !option_is_for(row, command, SOURCE_ENVIRONMENT))
+			continue;
+
 		const char *value = get_variable(settings_variable(row, name, sizeof(name)));
 
-		if (!value || options_has(options, row) ||
-		    !option_is_for(row, command, SOURCE_ENVIRONMENT))
+		if (!value)
 			continue;
 		if (options_set(options, row, value, (struct origin){.source = SOURCE_ENVIRONMENT},
 				command))
