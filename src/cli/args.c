@@ -13,8 +13,6 @@
 #include "cli/options.h"
 #include "redis/server_url.h"
 
-#define DIGITS "0123456789"
-
 /* ---- Words ---- */
 
 void arguments_init(struct arguments *arguments, const struct command *command, int argc,
@@ -196,7 +194,7 @@ static int check_since(const struct options *options, char **operands, int count
 	if (!options->since || strchr(options->since, ':') || !strpbrk(options->since, "-y"))
 		return 0;
 	for (int i = 0; i < count; i++) {
-		const size_t digits = strspn(operands[i], DIGITS);
+		const size_t digits = strspn(operands[i], "0123456789");
 
 		if (digits == 0 || digits > 2 || operands[i][digits] != ':' ||
 		    !isdigit((unsigned char)operands[i][digits + 1]))
