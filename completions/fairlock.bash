@@ -47,7 +47,6 @@ _fairlock() {
 			;;
 		esac
 	done < <("${words[0]}" --complete "${words[@]:1}" 2>/dev/null)
-	[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:/] ]] && compopt -o nospace 2>/dev/null
 	return 0
 }
 

@@ -11,31 +11,15 @@
 #include "base/message.h"
 #include "base/shorten.h"
 #include "base/signal_fd.h"
+#include "cli/args.h"
 #include "cli/command.h"
-#include "cli/front_words.h"
+#include "cli/guess.h"
 #include "cli/help.h"
 #include "cli/options.h"
-#include "cli/parse_args.h"
 #include "cli/settings.h"
-#include "cli/suggest.h"
 #include "commands/complete.h"
 #include "lock/owner.h"
 #include "output/table.h"
-
-static const struct command *const commands[] = {
-	&wrap_command,    &acquire_command, &renew_command,
-	&release_command, &status_command,  &queue_command,
-	&log_command,     &doctor_command,  NULL,
-};
-
-static const struct command *find_command(const char *name)
-{
-	const struct command *const *command = commands;
-
-	while (*command && strcmp((*command)->name, name) != 0)
-		command++;
-	return *command;
-}
 
 /* stdio drops what a descriptor does not take at once. So a terminal or a pipe that another program
  * has made non-blocking is opened anew, for us alone; what cannot be, such as a socket, is made
@@ -64,30 +48,23 @@ static void block_output(void)
 
 /* ---- Help ---- */
 
-static void print_version(void)
+/* Prints what --help, --version or -o help asks for. */
+static void print_help(const struct command *command, const struct options *options)
 {
-	puts("fairlock " FAIRLOCK_VERSION);
-}
-
-static void print_command_help(const struct command *command)
-{
-	help_print(command, stdout);
-	if (command->table) {
-		column_help_names(command->table, stdout);
-		putchar('\n');
-	}
-	help_print_end(command, stdout);
-}
-
-/* Prints what --help, --version or -o help of a command asks for. */
-static void help(const struct command *command, const struct options *options)
-{
-	if (options->version)
-		print_version();
-	else if (options->column_help)
+	if (options->version) {
+		puts("fairlock " FAIRLOCK_VERSION);
+	} else if (!options->help) {
 		column_help_list(command->table, stdout);
-	else
-		print_command_help(command);
+	} else if (command == &front_command) {
+		help_print_commands(stdout);
+	} else {
+		help_print(command, stdout);
+		if (command->table) {
+			column_help_names(command->table, stdout);
+			putchar('\n');
+		}
+		help_print_end(command, stdout);
+	}
 }
 
 static int refuse_command(int count, char **words)
@@ -101,69 +78,42 @@ static int refuse_command(int count, char **words)
 		     "cannot run a URL as a command: name the server with -u URL");
 	else
 		fail(&err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, words[0]),
-		     suggest_command(cause, commands, words[0], count > 1));
+		     guess_command(cause, words[0], count > 1));
 	return report_failure(&err, NULL);
 }
 
 /* fairlock help [COMMAND] */
-static int print_help(int count, char **words)
+static int run_help(int count, char **words)
 {
 	const struct command *command;
 
 	front_words_move(count, words);
-	if (count == 0 || words[0][0] == '-' || strcmp(words[0], "help") == 0 ||
-	    strcmp(words[0], "version") == 0) {
-		help_print_commands(commands, stdout);
-		return STATUS_OK;
-	}
-	command = find_command(words[0]);
-	if (!command)
+	command = count > 0 ? command_named(words[0]) : NULL;
+	if (command)
+		print_help(command, &(struct options){.help = true});
+	else if (count == 0 || words[0][0] == '-' || strcmp(words[0], "help") == 0 ||
+		 strcmp(words[0], "version") == 0)
+		help_print_commands(stdout);
+	else
 		return refuse_command(1, words);
-	print_command_help(command);
 	return STATUS_OK;
 }
 
-/* The words are options, and none is a command. */
-static int read_options(int count, char **words)
-{
-	struct options options;
-	struct error err;
-	int status = STATUS_OK;
-
-	options_init(&options);
-	if (parse_args(&options, &front_command, &count, words, &err)) {
-		status = report_failure(&err, NULL);
-	} else if (options.help) {
-		help_print_commands(commands, stdout);
-	} else if (options.version) {
-		print_version();
-	} else {
-		fail(&err, STATUS_USAGE,
-		     "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
-		status = report_failure(&err, NULL);
-	}
-	options_free(&options);
-	return status;
-}
-
-/* The words do not name a command of the list. */
+/* The words begin neither with a command of the list nor with an option. */
 static int run_other(int count, char **words)
 {
 	if (count <= 0) {
-		help_print_commands(commands, stderr);
+		help_print_commands(stderr);
 		return STATUS_USAGE;
 	}
-	if (strcmp(words[0], "--complete") == 0) {
-		complete(commands, count - 1, words + 1);
-		return STATUS_OK;
-	}
-	if (words[0][0] == '-')
-		return read_options(count, words);
-	if (strcmp(words[0], "help") == 0)
-		return print_help(count - 1, words + 1);
-	if (strcmp(words[0], "version") != 0)
+	if (strcmp(words[0], "--complete") == 0)
+		complete(count - 1, words + 1);
+	else if (strcmp(words[0], "help") == 0)
+		return run_help(count - 1, words + 1);
+	else if (strcmp(words[0], "version") == 0)
+		print_help(&front_command, &(struct options){.version = true});
+	else
 		return refuse_command(count, words);
-	print_version();
 	return STATUS_OK;
 }
 
@@ -195,27 +145,6 @@ static void tell_default(struct messenger *messenger, const char *lock)
 		shorten_to(host, 14, us.host));
 }
 
-static int report(struct messenger *messenger, const struct command *command,
-		  const struct error *err)
-{
-	message_syslog(messenger, LOG_ERR, err->text);
-	return report_failure(err, command->name);
-}
-
-static int run_here(const struct invocation *invocation, const struct settings *settings,
-		    const struct command *command)
-{
-	struct error err;
-	int status = STATUS_OK;
-
-	tell_server(invocation->messenger, settings);
-	if (command->takes_lock && !settings->options.url)
-		tell_default(invocation->messenger, invocation->argv[0]);
-	if (command->run(invocation, &status, &err))
-		return report(invocation->messenger, command, &err);
-	return status;
-}
-
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct settings settings;
@@ -223,22 +152,34 @@ static int run_command(const struct command *command, int argc, char **argv)
 	struct messenger messenger;
 	struct invocation invocation = {options, &settings.server, &messenger, argc, argv};
 	struct error err;
-	bool failed;
-	int status = STATUS_OK;
+	int failed, status = STATUS_OK;
 
 	messenger_init(&messenger);
 	settings_init(&settings);
-	failed = parse_args(&settings.options, command, &invocation.argc, invocation.argv, &err);
+	failed = parse_args(&settings.options, command, &invocation.argc, argv, &err);
 	if (!failed && options_want_help(options)) {
 		block_output();
-		help(command, options);
-	} else {
-		if (!failed)
-			failed = settings_merge(&settings, command, &err);
+		print_help(command, options);
+		settings_free(&settings);
+		return STATUS_OK;
+	}
+	if (!failed && command == &front_command)
+		failed = fail(&err, STATUS_USAGE,
+			      "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
+	if (!failed)
+		failed = settings_merge(&settings, command, &err);
+	if (command != &front_command)
 		messenger_open(&messenger, options->verbose,
 			       options->syslog && command->takes_lock);
-		status = failed ? report(&messenger, command, &err)
-				: run_here(&invocation, &settings, command);
+	if (!failed) {
+		tell_server(&messenger, &settings);
+		if (command->takes_lock && !options->url)
+			tell_default(&messenger, argv[0]);
+		failed = command->run(&invocation, &status, &err);
+	}
+	if (failed) {
+		message_syslog(&messenger, LOG_ERR, err.text);
+		status = report_failure(&err, command == &front_command ? NULL : command->name);
 	}
 	settings_free(&settings);
 	return status;
@@ -285,9 +226,12 @@ int main(int argc, char **argv)
 		setvbuf(stdout, output, _IOFBF, sizeof(output));
 	if (argc > 2 && argv[1][0] == '-')
 		front_words_move(argc - 1, argv + 1);
-	command = argc > 1 ? find_command(argv[1]) : NULL;
+	command = argc > 1 ? command_named(argv[1]) : NULL;
 	if (!command || !command->runs_words) /* COMMAND gets the descriptors as they are */
 		block_output();
-	return flush_output(command ? run_command(command, argc - 2, argv + 2)
-				    : run_other(argc - 1, argv + 1));
+	if (command)
+		return flush_output(run_command(command, argc - 2, argv + 2));
+	if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--complete") != 0)
+		return flush_output(run_command(&front_command, argc - 1, argv + 1));
+	return flush_output(run_other(argc - 1, argv + 1));
 }

@@ -20,7 +20,7 @@ struct invocation {
 	char **argv;
 };
 
-/* Which commands an option is for: see option_rows.c. */
+/* Which commands an option is for: see options.c. */
 enum command_bit {
 	COMMAND_WRAP = 1,
 	COMMAND_ACQUIRE = 2,
@@ -30,7 +30,7 @@ enum command_bit {
 	COMMAND_QUEUE = 32,
 	COMMAND_LOG = 64,
 	COMMAND_DOCTOR = 128,
-	COMMAND_FRONT = 0x8000, /* none: words before the command (front_words.h) */
+	COMMAND_FRONT = 0x8000, /* none: words before the command */
 	COMMAND_ALL = 0xffff,   /* future ones, too */
 };
 
@@ -60,3 +60,12 @@ extern const struct command status_command;
 extern const struct command queue_command;
 extern const struct command log_command;
 extern const struct command doctor_command;
+
+/* All of them, in the order of --help; the list ends with a NULL. */
+extern const struct command *const all_commands[];
+
+/* Stands for the words before the command: it has the options of all commands, and no others. */
+extern const struct command front_command;
+
+/* The command, or NULL. */
+const struct command *command_named(const char *name);

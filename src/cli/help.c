@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/front_words.h"
 #include "cli/options.h"
 
 #define HELP_AT 31 /* the column where the texts begin */
@@ -32,7 +31,7 @@ static void print_wrapped(const char *text, bool fits, FILE *out)
 
 static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 {
-	struct option_words words;
+	const struct option_words words = option_words(row, bit);
 	const bool is_open = option_is_open(row); /* the value may be left out */
 	const char *before = is_open ? "[=" : *row->argument ? " " : "";
 	char left[48], right[200];
@@ -40,7 +39,6 @@ static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 	snprintf(left, sizeof(left), row->letter ? "-%c, --%s%s%s%s" : "%c   --%s%s%s%s",
 		 row->letter ? row->letter : ' ', row->name, before, row->argument,
 		 is_open ? "]" : "");
-	option_words(&words, row, bit);
 	snprintf(right, sizeof(right), *words.fallback ? "%s (default: %s)" : "%s", words.help,
 		 words.fallback);
 	fprintf(out, "  %-*s", HELP_AT - 3, left);
@@ -100,7 +98,7 @@ void help_print_end(const struct command *command, FILE *out)
 		command->name);
 }
 
-void help_print_commands(const struct command *const *commands, FILE *out)
+void help_print_commands(FILE *out)
 {
 	fputs("Usage: fairlock COMMAND [options] [NAME...]\n"
 	      "\n"
@@ -113,8 +111,8 @@ void help_print_commands(const struct command *const *commands, FILE *out)
 	      "\n"
 	      "Commands:\n",
 	      out);
-	for (; *commands; commands++)
-		fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
+	for (size_t i = 0; all_commands[i]; i++)
+		fprintf(out, "  %-9s %s\n", all_commands[i]->name, all_commands[i]->summary);
 	print_group(GROUP_OTHER, "Options of all commands, before or behind COMMAND",
 		    &front_command, out);
 	print_group(GROUP_SERVER, "The server, for all commands", &front_command, out);

@@ -9,5 +9,5 @@ struct command;
 void help_print(const struct command *command, FILE *out);
 void help_print_end(const struct command *command, FILE *out);
 
-/* Lists the commands; the list ends with a NULL. */
-void help_print_commands(const struct command *const *commands, FILE *out);
+/* Lists the commands. */
+void help_print_commands(FILE *out);

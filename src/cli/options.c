@@ -1,7 +1,7 @@
-/* Sets the members of struct options by their rows. */
+/* The table of options, their words in each command, and how a value becomes a member of struct
+ * options. */
 #include "cli/options.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,39 +16,213 @@
 #include "base/slots.h"
 #include "base/utf8.h"
 #include "cli/command.h"
-#include "redis/server.h"
 
-#define CI_REPORT_MS 60000
+#define REASON_BYTES 200
+#define DAY_MS 86400000
+#define YEAR_MS (INT64_C(365) * DAY_MS)
+/* Half, so that no deadline overflows when it is added to a clock. */
+#define LONGEST_MS (INT64_MAX / 2)
 
-_Static_assert(sizeof(pid_t) == sizeof(int), "OPTION_INT is for process ids too");
+/* the commands of most rows */
+enum {
+	ALL = COMMAND_ALL,
+	WRAP = COMMAND_WRAP,
+	TAKE = COMMAND_WRAP | COMMAND_ACQUIRE,
+	SHOW = COMMAND_STATUS | COMMAND_QUEUE | COMMAND_LOG,
+};
 
-void options_init(struct options *options)
+const char colour_words[COLOUR_COUNT][COLOUR_BYTES] = {
+	[COLOUR_AUTO] = "auto",
+	[COLOUR_ALWAYS] = "always",
+	[COLOUR_NEVER] = "never",
+};
+
+/* The columns behind the group are named, and most rows have none. */
+#define IN(member) .offset = offsetof(struct options, member)
+
+static const struct option_row option_rows[] = {
+	/* the server */
+	{'u', "url", "URL", "the server that has the locks", OPTION_URL, IN(url), ALL, SOURCE_ALL,
+	 GROUP_SERVER, .fallback = "local:"},
+	{0, "config", "FILE", "read this configuration file, not the usual ones", OPTION_FILE,
+	 IN(config), ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT, GROUP_SERVER},
+	/* On a command line everybody could read it. */
+	{0, "password", "TEXT", "the password of the server", OPTION_TEXT, IN(password), ALL,
+	 SOURCE_ENVIRONMENT | SOURCE_FILE, GROUP_SERVER, .min = 1},
+	{0, "password-file", "FILE", "the first line of this file is the password", OPTION_FILE,
+	 IN(password_file), ALL, SOURCE_ALL, GROUP_SERVER},
+	{0, "sentinel-user", "USER", "the user name for the sentinels", OPTION_TEXT,
+	 IN(sentinel_user), ALL, SOURCE_ALL, GROUP_SERVER, .min = 1},
+	{0, "sentinel-password-file", "FILE", "the first line is the password of the sentinels",
+	 OPTION_FILE, IN(sentinel_password_file), ALL, SOURCE_ALL, GROUP_SERVER},
+	{0, "tls-ca", "FILE", "trust the authorities in this file or folder", OPTION_FILE,
+	 IN(tls_files.ca), ALL, SOURCE_ALL, GROUP_SERVER, .fallback = "those of the system"},
+	{0, "tls-cert", "FILE", "show this certificate to the server", OPTION_FILE,
+	 IN(tls_files.cert), ALL, SOURCE_ALL, GROUP_SERVER},
+	{0, "tls-key", "FILE", "the private key of --tls-cert", OPTION_FILE, IN(tls_files.key), ALL,
+	 SOURCE_ALL, GROUP_SERVER, .fallback = "in the same file"},
+	{0, "tls-insecure", "", "do not check the certificate of the server", OPTION_FLAG,
+	 IN(tls_files.insecure), ALL, SOURCE_ALL, GROUP_SERVER},
+	{0, "connect-timeout", "DUR", "wait at most DUR for a connection or a reply",
+	 OPTION_DURATION, IN(connect_timeout_ms), ALL, SOURCE_ALL, GROUP_SERVER, .fallback = "5s",
+	 1, DAY_MS, "a duration from 1ms to 1d"},
+
+	/* the lock, and the holder */
+	{'q', "quiet", "", "print nothing if the lock is busy", OPTION_FLAG, IN(quiet), ALL,
+	 SOURCE_ALL, GROUP_BUSY},
+	{'v', "verbose", "", "print each step on standard error", OPTION_FLAG, IN(verbose), ALL,
+	 SOURCE_ALL},
+	{'n', "no-wait", "", "exit at once if the lock is busy or has waiters", OPTION_FLAG,
+	 IN(no_wait), TAKE, SOURCE_FLAG, GROUP_BUSY},
+	{'w', "wait", "DUR", "wait at most DUR; 0 is -n", OPTION_DURATION, IN(wait_ms),
+	 TAKE | COMMAND_RELEASE, SOURCE_ALL, GROUP_BUSY, .fallback = "for ever", .max = LONGEST_MS},
+	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", OPTION_DURATION,
+	 IN(lease_ms), TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL, GROUP_LIMITS,
+	 .fallback = "30s", 1000, DAY_MS, "a duration from 1s to 1d"},
+	{'E', "conflict-exit-code", "N", "exit with N if not obtained", OPTION_INT,
+	 IN(conflict_status), TAKE, SOURCE_ALL, GROUP_BUSY, .fallback = "75", 0, 255,
+	 "a number from 0 to 255"},
+	{0, "skip", "", "exit with 0, and print nothing (-n -q -E 0)", OPTION_FLAG, IN(skip), WRAP,
+	 SOURCE_FLAG, GROUP_BUSY},
+	{0, "report", "DUR", "without a terminal, print the place every DUR", OPTION_DURATION,
+	 IN(report_ms), TAKE, SOURCE_ALL, GROUP_BUSY, .fallback = "1m in CI", 1000, LONGEST_MS,
+	 "a duration from 1s"},
+	{0, "reason", "TEXT", "show TEXT to others instead of the arguments", OPTION_REASON,
+	 IN(reason), TAKE, SOURCE_ALL, GROUP_SEEN, .max = REASON_BYTES},
+	{0, "max-queue", "N", "exit if N waiters are in the queue", OPTION_NUMBER, IN(max_queue),
+	 TAKE, SOURCE_ALL, GROUP_BUSY},
+	{0, "slots", "N|A,B", "take one of N slots, or of these named ones", OPTION_SLOTS,
+	 IN(slots), TAKE, SOURCE_FLAG, GROUP_MANY},
+	{0, "shared", "", "share the lock with others that take it so", OPTION_FLAG, IN(shared),
+	 TAKE, SOURCE_FLAG, GROUP_MANY},
+	{0, "supersede", "", "newest wins: replace the waiter with --supersede", OPTION_FLAG,
+	 IN(supersede), WRAP, SOURCE_FLAG, GROUP_BUSY},
+	{0, "also", "NAME", "take this lock, too; may be given 15 times", OPTION_ALSO, IN(also),
+	 WRAP, SOURCE_FLAG, GROUP_MANY},
+	{0, "replicas", "N", "require N replicas to confirm the lock", OPTION_NUMBER, IN(replicas),
+	 TAKE | COMMAND_DOCTOR, SOURCE_ALL, GROUP_LIMITS},
+	{0, "syslog", "", "send messages to syslog, too", OPTION_FLAG, IN(syslog), TAKE, SOURCE_ALL,
+	 GROUP_SEEN},
+	{'c', "command", "STR", "run STR with sh -c", OPTION_TEXT, IN(shell_command), WRAP,
+	 SOURCE_FLAG},
+	{'s', "signal", "SIG", "stop COMMAND with this signal", OPTION_SIGNAL, IN(signal), WRAP,
+	 SOURCE_ALL, GROUP_LIMITS, .fallback = "TERM", .min = 1},
+	{'k', "kill-after", "DUR", "send SIGKILL DUR after --signal", OPTION_DURATION,
+	 IN(kill_after_ms), WRAP, SOURCE_ALL, GROUP_LIMITS, .fallback = "10s, at most lease/3", 0,
+	 DAY_MS / 3, "a duration up to 8h"},
+	{0, "min-hold", "DUR", "keep the lock for DUR at least", OPTION_DURATION, IN(min_hold_ms),
+	 WRAP, SOURCE_ALL, GROUP_ONCE, .max = YEAR_MS, "a duration up to 365d"},
+	{0, "max-hold", "DUR", "stop COMMAND after DUR, and exit with 124", OPTION_DURATION,
+	 IN(max_hold_ms), TAKE, SOURCE_ALL, GROUP_LIMITS, .min = 1, LONGEST_MS,
+	 "a duration over 0"},
+	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", OPTION_DURATION,
+	 IN(once_per_ms), WRAP, SOURCE_ALL, GROUP_ONCE, .min = 1, YEAR_MS,
+	 "a duration from 1ms to 365d"},
+	{0, "once-ok", "DUR", "run unless COMMAND has succeeded within DUR", OPTION_DURATION,
+	 IN(once_ok_ms), WRAP, SOURCE_FLAG, GROUP_ONCE, .min = 1, YEAR_MS,
+	 "a duration from 1ms to 365d"},
+	{0, "jitter", "DUR", "first wait a random time up to DUR", OPTION_DURATION, IN(jitter_ms),
+	 WRAP, SOURCE_ALL, GROUP_BUSY, .max = DAY_MS, "a duration up to 1d"},
+	{0, "while-pid", "PID", "renew until process PID ends, then release", OPTION_INT,
+	 IN(while_pid), COMMAND_ACQUIRE, SOURCE_FLAG, .min = 1, INT_MAX, "a process id"},
+
+	/* a hold, and its end */
+	{0, "owner", "ID", "act as this owner; acquire prints the ID", OPTION_OWNER, IN(owner),
+	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "stop", "", "ask the holder to stop, and wait until it has", OPTION_FLAG, IN(stop),
+	 COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "force", "", "break the lock at once; its command may run for 1 s more", OPTION_FLAG,
+	 IN(force), COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "slot", "S", "with --stop or --force: only the hold that has this slot", OPTION_SLOT,
+	 IN(slot), COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "token", "T", "with --force: only if the holder has this token", OPTION_NUMBER,
+	 IN(token), COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "forget-run", "", "forget the last run, for --once-per and --once-ok", OPTION_FLAG,
+	 IN(forget_run), COMMAND_RELEASE, SOURCE_FLAG},
+	{0, "remove", "ID", "take this waiter out of the queue", OPTION_WAITER, IN(remove),
+	 COMMAND_QUEUE, SOURCE_FLAG},
+
+	/* what is printed */
+	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", OPTION_TEXT,
+	 IN(since), COMMAND_LOG, SOURCE_FLAG, .min = 1, .expects = "a duration or a time"},
+	{'n', "lines", "N", "show only the last N events", OPTION_NUMBER, IN(lines), COMMAND_LOG,
+	 SOURCE_FLAG},
+	{0, "follow", "", "print new events as they come", OPTION_FLAG, IN(follow), COMMAND_LOG,
+	 SOURCE_FLAG},
+	{0, "stats", "", "print figures: how often, how long, how busy", OPTION_FLAG, IN(stats),
+	 COMMAND_LOG, SOURCE_FLAG},
+	{0, "plot", "", "draw when each job waited, and when it held the lock", OPTION_FLAG,
+	 IN(plot), COMMAND_LOG, SOURCE_FLAG},
+	{0, "watch", "DUR", "redraw every DUR until you press q", OPTION_PERIOD, IN(watch_ms),
+	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG, .fallback = "1s", 100, DAY_MS,
+	 "a duration from 100ms to 1d"},
+	{'a', "all", "", "show free locks, too", OPTION_FLAG, IN(all), COMMAND_STATUS, SOURCE_FLAG},
+	{0, "sort", "COL", "sort by this column", OPTION_COLUMN, IN(sort), SHOW, SOURCE_FLAG},
+	{0, "color", "WHEN", "use colours: auto, always or never", OPTION_COLOUR, IN(colour),
+	 SHOW | COMMAND_DOCTOR, SOURCE_FLAG, .fallback = "auto"},
+	{0, "prometheus", "", "print metrics for Prometheus", OPTION_FLAG, IN(prometheus),
+	 COMMAND_STATUS, SOURCE_FLAG},
+	{0, "json", "", "print JSON", OPTION_FLAG, IN(json),
+	 SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR, SOURCE_FLAG},
+	{0, "raw", "", "print columns without padding", OPTION_FLAG, IN(raw), SHOW, SOURCE_FLAG},
+	{0, "noheadings", "", "print no headings", OPTION_FLAG, IN(no_headings), SHOW, SOURCE_FLAG},
+	{'o', "output", "COLS", "print these columns; +COLS adds them, -o help lists all",
+	 OPTION_COLUMNS, IN(columns), SHOW, SOURCE_FLAG},
+	{'h', "help", "", "show this help", OPTION_FLAG, IN(help), ALL, SOURCE_FLAG},
+	{'V', "version", "", "show the version", OPTION_FLAG, IN(version), ALL, SOURCE_FLAG},
+};
+
+#define ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
+
+_Static_assert(ROWS <= ROWS_MAX, "options.origins has a member for each row");
+
+/* The words of an option in the commands where those of its row would be wrong. An empty default
+ * is that of the row. */
+static const struct {
+	char name[12];
+	unsigned commands;
+	char help[64];
+	char fallback[20];
+} other_words[] = {
+	{"quiet", COMMAND_STATUS, "print nothing; exit with 0 if a lock is held, else 1", ""},
+	{"quiet", COMMAND_RELEASE, "with --stop, --force, --forget-run: print nothing on stdout",
+	 ""},
+	{"quiet", COMMAND_DOCTOR, "print only warnings and errors", ""},
+	{"quiet", COMMAND_RENEW | COMMAND_QUEUE | COMMAND_LOG, "has no effect here", ""},
+	{"verbose", COMMAND_DOCTOR, "print each step on standard error, and all settings", ""},
+	{"wait", COMMAND_RELEASE, "with --stop: wait at most DUR; 0: only ask", ""},
+	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 30d (with --while-pid: 1d)", ""},
+	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 30d", "that of acquire"},
+	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
+	{"max-hold", COMMAND_ACQUIRE, "with --while-pid: release after DUR, even if PID lives", ""},
+	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
+	{"json", COMMAND_ACQUIRE, "print name, owner, token, lease, mode and slot as JSON", ""},
+	{"owner", COMMAND_RELEASE, "act as this owner; with --stop or --force: only its hold", ""},
+};
+
+struct option_words option_words(const struct option_row *row, unsigned command)
 {
-	*options = (struct options){
-		.connect_timeout_ms = 5000,
-		.wait_ms = -1,
-		.conflict_status = STATUS_NOT_OBTAINED,
-		.max_queue = -1,
-		.signal = SIGTERM,
-		.kill_after_ms = -1,
-		.token = -1,
-		.lines = -1,
-	};
-}
+	struct option_words words = {row->help, row->fallback};
 
-void options_free(struct options *options)
-{
-	free(options->url_copy);
+	for (size_t i = 0; i < sizeof(other_words) / sizeof(other_words[0]); i++) {
+		if (!(other_words[i].commands & command) ||
+		    strcmp(other_words[i].name, row->name) != 0)
+			continue;
+		words.help = other_words[i].help;
+		if (*other_words[i].fallback)
+			words.fallback = other_words[i].fallback;
+	}
+	return words;
 }
 
 const struct option_row *option_at(size_t index)
 {
-	return index < option_row_count ? &option_rows[index] : NULL;
+	return index < ROWS ? &option_rows[index] : NULL;
 }
 
 const struct option_row *option_named(const char *name)
 {
-	for (size_t i = 0; i < option_row_count; i++)
+	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(option_rows[i].name, name) == 0)
 			return &option_rows[i];
 	return NULL;
@@ -62,31 +236,15 @@ bool option_is_for(const struct option_row *row, unsigned commands, enum option_
 	return (row->sources & source) && (row->commands & commands);
 }
 
-const struct origin *options_origin(const struct options *options, const struct option_row *row)
-{
-	return &options->origins[row - option_rows];
-}
-
-bool options_want_help(const struct options *options)
-{
-	return options->help || options->version || options->column_help;
-}
-
 bool option_is_open(const struct option_row *row)
 {
 	return row->kind == OPTION_PERIOD || row->kind == OPTION_COLOUR;
 }
 
-bool options_has(const struct options *options, const struct option_row *row)
-{
-	return options_origin(options, row)->source != 0;
-}
+/* ---- Values ---- */
 
-bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
-		   enum option_source source)
-{
-	return option_is_for(row, command, source) && !options_has(options, row);
-}
+/* Each parser returns 0 and sets *number to the value, or to the length of a text; or returns
+ * -1. */
 
 static int parse_flag(const char *value, int64_t *number)
 {
@@ -101,13 +259,15 @@ static int parse_flag(const char *value, int64_t *number)
 	return -1;
 }
 
-static int parse_signal(const char *value, int64_t *number)
+static int parse_text(const char *value, int64_t *number)
 {
-	int signal = 0;
-	int failed = signal_parse(value, &signal);
+	*number = (int64_t)strlen(value);
+	return 0;
+}
 
-	*number = signal;
-	return failed;
+static int parse_word(const char *value, int64_t *number)
+{
+	return *value ? parse_text(value, number) : -1;
 }
 
 /* The first place in a text that other people must not get on their terminals; its end if there is
@@ -130,8 +290,31 @@ static int parse_reason(const char *value, int64_t *number)
 {
 	uint32_t code;
 
-	*number = (int64_t)strlen(value);
-	return *find_unfit(value, &code) ? -1 : 0;
+	return *find_unfit(value, &code) ? -1 : parse_text(value, number);
+}
+
+static int parse_slots(const char *value, int64_t *number)
+{
+	return slots_fault(value) ? -1 : parse_text(value, number);
+}
+
+static int parse_slot(const char *value, int64_t *number)
+{
+	return slot_is_valid(value) ? parse_text(value, number) : -1;
+}
+
+static int parse_number(const char *value, int64_t *number)
+{
+	return *value ? number_parse(value, strlen(value), number) : -1;
+}
+
+static int parse_signal(const char *value, int64_t *number)
+{
+	int signal = 0;
+	const int failed = signal_parse(value, &signal);
+
+	*number = signal;
+	return failed;
 }
 
 static int parse_colour(const char *value, int64_t *number)
@@ -142,119 +325,94 @@ static int parse_colour(const char *value, int64_t *number)
 	return -1;
 }
 
-static int parse_value(const struct option_row *row, const char *value, int64_t *number)
-{
-	switch (row->kind) {
-	case OPTION_FLAG:
-		return parse_flag(value, number);
-	case OPTION_TEXT:
-	case OPTION_FILE:
-	case OPTION_URL:
-	case OPTION_COLUMNS:
-	case OPTION_COLUMN:
-	case OPTION_OWNER:
-	case OPTION_WAITER:
-	case OPTION_ALSO:
-		*number = (int64_t)strlen(value);
-		return 0;
-	case OPTION_SLOT:
-		*number = (int64_t)strlen(value);
-		return slot_is_valid(value) ? 0 : -1;
-	case OPTION_SLOTS:
-		*number = (int64_t)strlen(value);
-		return slots_fault(value) ? -1 : 0;
-	case OPTION_REASON:
-		return parse_reason(value, number);
-	case OPTION_DURATION:
-	case OPTION_PERIOD:
-		return duration_parse(value, number);
-	case OPTION_NUMBER:
-	case OPTION_INT:
-		return *value ? number_parse(value, strlen(value), number) : -1;
-	case OPTION_SIGNAL:
-		return parse_signal(value, number);
-	case OPTION_COLOUR:
-		return parse_colour(value, number);
-	}
-	return -1;
-}
+/* How a kind is read, and what its member of struct options is. */
+static const struct {
+	int (*parse)(const char *value, int64_t *number);
+	enum { A_TEXT, A_LIST, A_BOOL, AN_INT, AN_INT64 } member;
+	const char *expects;
+} kinds[] = {
+	[OPTION_FLAG] = {parse_flag, A_BOOL, "yes or no"},
+	[OPTION_TEXT] = {parse_text, A_TEXT, "a text"},
+	[OPTION_FILE] = {parse_word, A_TEXT, "a path"},
+	[OPTION_URL] = {parse_word, A_TEXT, "a URL"},
+	[OPTION_REASON] = {parse_reason, A_TEXT, "plain text of at most 200 bytes"},
+	[OPTION_COLUMNS] = {parse_word, A_TEXT, "a list of columns"},
+	[OPTION_COLUMN] = {parse_word, A_TEXT, "a column"},
+	[OPTION_OWNER] = {parse_word, A_TEXT, "an owner ID"},
+	[OPTION_WAITER] = {parse_word, A_TEXT, "an owner ID"},
+	[OPTION_SLOTS] = {parse_slots, A_TEXT, "a number of slots, or their names"},
+	[OPTION_SLOT] = {parse_slot, A_TEXT, "one slot"},
+	[OPTION_ALSO] = {parse_word, A_LIST, "a NAME"},
+	[OPTION_DURATION] = {duration_parse, AN_INT64, "a duration"},
+	[OPTION_PERIOD] = {duration_parse, AN_INT64, "a duration"},
+	[OPTION_NUMBER] = {parse_number, AN_INT64, "a number"},
+	[OPTION_INT] = {parse_number, AN_INT, "a number"},
+	[OPTION_SIGNAL] = {parse_signal, AN_INT, "a signal"},
+	[OPTION_COLOUR] = {parse_colour, AN_INT, "auto, always or never"},
+};
 
-static void add(const char **list, const char *value)
-{
-	while (*list)
-		list++;
-	*list = value;
-}
+_Static_assert(sizeof(pid_t) == sizeof(int) && sizeof(enum colour_choice) == sizeof(int),
+	       "AN_INT is for process ids and colours, too");
 
-static void store(void *member, enum option_kind kind, const char *value, int64_t number)
+static void store(struct options *options, const struct option_row *row, const char *value,
+		  int64_t number)
 {
-	switch (kind) {
-	case OPTION_FLAG:
+	void *member = (char *)options + row->offset;
+	const char **list = member;
+
+	switch (kinds[row->kind].member) {
+	case A_LIST:
+		while (*list)
+			list++;
+		*list = value;
+		break;
+	case A_TEXT:
+		*list = value;
+		break;
+	case A_BOOL:
 		*(bool *)member = number != 0;
 		break;
-	case OPTION_TEXT:
-	case OPTION_FILE:
-	case OPTION_URL:
-	case OPTION_REASON:
-	case OPTION_COLUMNS:
-	case OPTION_COLUMN:
-	case OPTION_OWNER:
-	case OPTION_WAITER:
-	case OPTION_SLOTS:
-	case OPTION_SLOT:
-		*(const char **)member = value;
-		break;
-	case OPTION_ALSO:
-		add((const char **)member, value);
-		break;
-	case OPTION_DURATION:
-	case OPTION_PERIOD:
-	case OPTION_NUMBER:
-		*(int64_t *)member = number;
-		break;
-	case OPTION_INT:
-	case OPTION_SIGNAL:
+	case AN_INT:
 		*(int *)member = (int)number;
 		break;
-	case OPTION_COLOUR:
-		*(enum colour_choice *)member = (enum colour_choice)number;
+	case AN_INT64:
+		*(int64_t *)member = number;
 		break;
 	}
+}
+
+/* A lock that no process renews may be held for longer. A file may have such a lease also if the
+ * command has none. */
+static bool is_long_lease(const struct option_row *row, unsigned command)
+{
+	return row->offset == offsetof(struct options, lease_ms) &&
+	       !(command & (COMMAND_WRAP | COMMAND_DOCTOR));
 }
 
 int options_set(struct options *options, const struct option_row *row, const char *value,
 		struct origin origin, unsigned command)
 {
-	const char *expects;
+	const int64_t max = is_long_lease(row, command) ? 30 * (int64_t)DAY_MS : row->max;
 	int64_t number = 0;
 
-	if (parse_value(row, value, &number) || number < row->min ||
-	    number > option_max(row, command, &expects))
+	if (kinds[row->kind].parse(value, &number) || number < row->min || (max && number > max))
 		return -1;
 	if (options && row->kind == OPTION_ALSO && options->also[ALSO_MAX - 1])
 		return -1;
 	if (options) {
-		store((char *)options + row->offset, row->kind, value, number);
+		store(options, row, value, number);
 		options->origins[row - option_rows] = origin;
 	}
 	return 0;
 }
 
-static bool is_duration(const struct option_row *row)
+static void refuse_reason(char cause[VALUE_CAUSE_MAX_BYTES], const char *shown, const char *value)
 {
-	return row->kind == OPTION_DURATION || row->kind == OPTION_PERIOD;
-}
-
-static void refuse_reason(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
-			  const char *value)
-{
-	char shown[SHORT_MAX_BYTES];
 	uint32_t code;
-	const bool is_fit = !*find_unfit(value, &code);
 
-	shorten(shown, value);
-	if (is_fit)
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shown, row->expects);
+	if (!*find_unfit(value, &code))
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shown,
+			 kinds[OPTION_REASON].expects);
 	else if (code)
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' has the %s character U+%04X", shown,
 			 utf8_is_control(code) ? "control"
@@ -268,76 +426,62 @@ static void refuse_reason(char cause[VALUE_CAUSE_MAX_BYTES], const struct option
 const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
 			   const char *value, unsigned command)
 {
-	const char *expects;
+	const char *expects = is_long_lease(row, command) ? "a duration from 1s to 30d"
+			      : *row->expects             ? row->expects
+							  : kinds[row->kind].expects;
 	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
 	int64_t number;
 
-	option_max(row, command, &expects);
+	shorten(shown, value);
 	if (row->kind == OPTION_REASON)
-		refuse_reason(cause, row, value);
+		refuse_reason(cause, shown, value);
 	else if (row->kind == OPTION_SLOTS)
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' %s", shorten(shown, value),
-			 slots_fault(value));
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' %s", shown, slots_fault(value));
 	else if (row->kind == OPTION_ALSO && *value)
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is one too many, %d are the most",
-			 shorten(shown, value), ALSO_MAX);
-	else if (is_duration(row) && parse_value(row, value, &number) < 0 &&
+			 shown, ALSO_MAX);
+	else if (kinds[row->kind].parse == duration_parse && duration_parse(value, &number) < 0 &&
 		 duration_guess(guess, value))
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not a duration, did you mean %s?",
-			 shorten(shown, value), guess);
+			 shown, guess);
 	else
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shorten(shown, value),
-			 expects);
+		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shown, expects);
 	return cause;
 }
 
-int options_take_url(struct options *options, char *url, struct error *err)
+/* ---- All of them ---- */
+
+void options_init(struct options *options)
 {
-	assert(url);
+	*options = (struct options){
+		.connect_timeout_ms = 5000,
+		.wait_ms = -1,
+		.conflict_status = STATUS_NOT_OBTAINED,
+		.max_queue = -1,
+		.signal = SIGTERM,
+		.kill_after_ms = -1,
+		.token = -1,
+		.lines = -1,
+	};
+}
+
+void options_free(struct options *options)
+{
 	free(options->url_copy);
-	options->url_copy = strdup(url);
-	if (options->url_copy == NULL)
-		return fail(err, STATUS_OS, "cannot copy the URL: out of memory");
-	server_hide_password(url);
-	options->url = options->url_copy;
-	options->url_is_flag = true;
-	return 0;
 }
 
-/* Where a default comes from. */
-static const char *where(const struct options *options, const struct option_row *row)
+bool options_want_help(const struct options *options)
 {
-	return options_origin(options, row)->source == SOURCE_FILE ? "a configuration file"
-								   : "the environment";
+	return options->help || options->version ||
+	       (options->columns && strcmp(options->columns, "help") == 0);
 }
 
-int options_settle(struct options *options, const struct command *command, struct error *err)
+const struct origin *options_origin(const struct options *options, const struct option_row *row)
 {
-	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
-	const char *ci = getenv("CI");
+	return &options->origins[row - option_rows];
+}
 
-	/* a job of CI that prints nothing looks as if it hung */
-	if (!options->report_ms && ci && strcmp(ci, "true") == 0)
-		options->report_ms = CI_REPORT_MS;
-
-	if (options->skip) {
-		options->no_wait = options->quiet = true;
-		options->conflict_status = STATUS_OK;
-	}
-	if (options->wait_ms == 0)
-		options->no_wait = true;
-	if (options->once_ok_ms && options->once_per_ms)
-		return fail(err, STATUS_USAGE,
-			    "cannot use --once-ok: it does not go with --once-per, which %s sets",
-			    where(options, option_named("once-per")));
-	if (options->supersede && options->no_wait)
-		return fail(err, STATUS_USAGE,
-			    "cannot use option '--supersede': it does not go with --wait 0");
-	if (command->bit == COMMAND_WRAP && options->kill_after_ms >= 0 &&
-	    options->kill_after_ms > lease_ms / 3)
-		return fail(
-			err, STATUS_USAGE,
-			"cannot use --kill-after: %g s is more than a third of the lease (%g s)",
-			(double)options->kill_after_ms / 1000, (double)lease_ms / 1000);
-	return 0;
+bool options_has(const struct options *options, const struct option_row *row)
+{
+	return options_origin(options, row)->source != 0;
 }

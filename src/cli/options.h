@@ -1,4 +1,4 @@
-/* The options of all commands: their values, and the rows of the table in option_rows.c. */
+/* The options of all commands: their values, and the rows of the table in options.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,75 +47,87 @@ enum password_source {
 /* The values that flags, environment, configuration files and defaults result in. Strings belong to
  * argv, the environment or struct settings, which all outlive every command. */
 struct options {
-	const char *url;
-	bool url_is_flag; /* --url was given: fairlock in COMMAND must be told */
-	bool tls_is_flag; /* so was one of --tls-... */
-	const char *config;
-	const char *password;
-	const char *password_file;
-	const char *sentinel_user;
-	const char *sentinel_password_file;
-	struct tls_files tls_files;
-	int64_t connect_timeout_ms;
-	bool quiet;
-	bool verbose;
-	bool syslog;
-	bool no_wait;     /* also when wait_ms is 0 */
-	bool skip;        /* no_wait, quiet, and conflict_status is 0 */
-	int64_t wait_ms;  /* -1: for ever */
-	int64_t lease_ms; /* 0: the default (renew: that of the grant) */
-	int conflict_status;
-	int64_t report_ms; /* 0: no reports */
-	const char *reason;
-	int64_t max_queue; /* -1: no limit */
-	int64_t replicas;  /* 0: none need to know */
-	const char *slots; /* NULL: none */
-	bool shared;
-	bool supersede;
-	const char *also[ALSO_MAX + 1]; /* ended by NULL */
-	const char *shell_command;
-	int signal;
-	int64_t kill_after_ms; /* -1: the default */
-	int64_t max_hold_ms;   /* 0: no limit */
-	int64_t jitter_ms;
-	int64_t min_hold_ms;
-	int64_t once_per_ms; /* 0: as often as asked */
-	int64_t once_ok_ms;  /* the same */
-	pid_t while_pid;     /* 0: none */
-	const char *owner;
-	bool stop;
-	bool force;
-	bool forget_run;
-	const char *slot;
-	int64_t token; /* -1: none */
-	const char *remove;
-	const char *since; /* NULL: from the beginning */
-	int64_t lines;     /* -1: all */
-	bool follow;
-	bool stats;
-	bool plot;
-	int64_t watch_ms; /* 0: once */
-	bool all;
-	const char *sort; /* a column */
-	enum colour_choice colour;
-	bool prometheus;
-	bool json;
-	bool raw;
-	bool no_headings;
-	const char *columns;
-
-	bool help;        /* --help was given: the other options do not count */
-	bool version;     /* so was --version */
-	bool column_help; /* so was -o help */
+	struct { /* the server */
+		const char *url;
+		bool url_is_flag; /* --url was given: fairlock in COMMAND must be told */
+		bool tls_is_flag; /* so was one of --tls-... */
+		const char *config;
+		const char *password;
+		const char *password_file;
+		const char *sentinel_user;
+		const char *sentinel_password_file;
+		struct tls_files tls_files;
+		int64_t connect_timeout_ms;
+	};
+	struct { /* what is told, and to whom */
+		bool quiet;
+		bool verbose;
+		bool syslog;
+		const char *reason;
+		int64_t report_ms; /* 0: no reports */
+	};
+	struct {                 /* the wait for the lock */
+		bool no_wait;    /* also when wait_ms is 0 */
+		bool skip;       /* no_wait, quiet, and conflict_status is 0 */
+		int64_t wait_ms; /* -1: for ever */
+		int conflict_status;
+		int64_t max_queue; /* -1: no limit */
+		bool supersede;
+		int64_t jitter_ms;
+	};
+	struct {                   /* what is taken */
+		int64_t lease_ms;  /* 0: the default (renew: that of the grant) */
+		int64_t replicas;  /* 0: none need to know */
+		const char *slots; /* NULL: none */
+		bool shared;
+		const char *also[ALSO_MAX + 1]; /* ended by NULL */
+	};
+	struct { /* the job under the lock */
+		const char *shell_command;
+		int signal;
+		int64_t kill_after_ms; /* -1: the default */
+		int64_t max_hold_ms;   /* 0: no limit */
+		int64_t min_hold_ms;
+		int64_t once_per_ms; /* 0: as often as asked */
+		int64_t once_ok_ms;  /* the same */
+		pid_t while_pid;     /* 0: none */
+	};
+	struct { /* a hold that there is, or a waiter */
+		const char *owner;
+		bool stop;
+		bool force;
+		bool forget_run;
+		const char *slot;
+		int64_t token; /* -1: none */
+		const char *remove;
+	};
+	struct {                   /* what is printed, and how */
+		const char *since; /* NULL: from the beginning */
+		int64_t lines;     /* -1: all */
+		bool follow;
+		bool stats;
+		bool plot;
+		int64_t watch_ms; /* 0: once */
+		bool all;
+		const char *sort; /* a column */
+		enum colour_choice colour;
+		bool prometheus;
+		bool json;
+		bool raw;
+		bool no_headings;
+		const char *columns;
+	};
+	bool help;    /* --help was given: the other options do not count */
+	bool version; /* so was --version */
 	struct origin origins[ROWS_MAX];
 	enum password_source password_source;
 	char *url_copy; /* --url with its password, or NULL */
 };
 
-/* The type of a value, and of its member of struct options. */
+/* The type of a value, and of its member of struct options; options.c has what each one expects. */
 enum option_kind {
 	OPTION_FLAG,     /* bool; a variable or a file says yes or no */
-	OPTION_TEXT,     /* const char *; the bounds are for its length */
+	OPTION_TEXT,     /* const char * */
 	OPTION_FILE,     /* the same: a path */
 	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_REASON,   /* the same, for other people to read */
@@ -131,8 +143,7 @@ enum option_kind {
 	OPTION_NUMBER,   /* int64_t */
 	OPTION_INT,      /* int or pid_t */
 	OPTION_SIGNAL,   /* int */
-	OPTION_COLOUR,   /* enum colour_choice; a flag may do without a value, and is the fallback
-			    then */
+	OPTION_COLOUR,   /* enum colour_choice; a flag may do without, as OPTION_PERIOD */
 };
 
 /* Where --help shows an option: in one of these groups. */
@@ -147,54 +158,21 @@ enum option_group {
 };
 
 /* All there is to know about one option, for the command line, --help, the environment, the
- * configuration files and completion. The texts are arrays and not pointers, because each pointer
- * has to be put right when the program starts. */
+ * configuration files and completion. */
 struct option_row {
-	char letter;       /* 0: none */
-	char name[24];     /* long, without the dashes */
-	char argument[12]; /* as --help calls it; "": a flag */
-	char help[64];
-	char fallback[32]; /* the default, for --help; "": it tells none */
+	char letter;          /* 0: none */
+	const char *name;     /* long, without the dashes */
+	const char *argument; /* as --help calls it; "": a flag */
+	const char *help;
 	enum option_kind kind;
-	size_t offset; /* of its member of struct options */
-	int64_t min, max;
-	char expects[40];  /* for messages: "a number from 0 to 255" */
+	size_t offset;     /* of its member of struct options */
 	unsigned commands; /* a set of command bits */
 	unsigned sources;  /* a set of enum option_source */
 	enum option_group group;
+	char fallback[24]; /* the default, for --help; "": it tells none */
+	int64_t min, max;  /* of a number, or of the length of a text; max 0: no limit */
+	char expects[40];  /* for messages: "a number from 0 to 255"; "": as its kind has it */
 };
-
-/* What --help and completion say of an option. */
-struct option_words {
-	const char *help;
-	const char *fallback; /* "": it tells none */
-};
-
-/* Sets *words for one command: an option does not do the same in each. */
-void option_words(struct option_words *words, const struct option_row *row, unsigned command);
-
-/* The largest value for one command, and in *expects what the value should be. */
-int64_t option_max(const struct option_row *row, unsigned command, const char **expects);
-
-/* The longest lease of a lock that a process renews. */
-#define RENEWED_LEASE_MAX_MS 86400000
-
-/* The values of --color, as they are written. */
-#define COLOUR_BYTES 7
-extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
-
-/* Whether the option's value may be left out; it follows the option's name and `=`. */
-bool option_is_open(const struct option_row *row);
-
-/* For options.c; other files use option_at. */
-extern const struct option_row option_rows[];
-extern const size_t option_row_count;
-
-/* Sets the defaults. */
-void options_init(struct options *options);
-
-/* Gives back the memory of a --url. */
-void options_free(struct options *options);
 
 /* The index-th row of the table, or NULL behind the last. */
 const struct option_row *option_at(size_t index);
@@ -205,15 +183,39 @@ const struct option_row *option_named(const char *name);
 /* Whether a source may set the row for one of these commands. */
 bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source);
 
+/* Whether the option's value may be left out; it follows the option's name and `=`. */
+bool option_is_open(const struct option_row *row);
+
+/* What --help and completion say of an option. */
+struct option_words {
+	const char *help;
+	const char *fallback; /* "": it tells none */
+};
+
+/* An option does not do the same in each command. */
+struct option_words option_words(const struct option_row *row, unsigned command);
+
+/* The longest lease of a lock that a process renews. */
+#define RENEWED_LEASE_MAX_MS 86400000
+
+/* The values of --color, as they are written. */
+#define COLOUR_BYTES 7
+extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
+
+/* Sets the defaults. */
+void options_init(struct options *options);
+
+/* Gives back the memory of a --url. */
+void options_free(struct options *options);
+
 /* Whether --help, --version or -o help was given. */
 bool options_want_help(const struct options *options);
 
+/* Where the row was set. */
+const struct origin *options_origin(const struct options *options, const struct option_row *row);
+
 /* Whether the row is set. */
 bool options_has(const struct options *options, const struct option_row *row);
-
-/* Whether a source may set the row for one of these commands, and none that goes first has. */
-bool options_takes(const struct options *options, const struct option_row *row, unsigned command,
-		   enum option_source source);
 
 /* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
  * live as long as *options. With a NULL options it only checks. Returns 0, or -1 if the value is
@@ -227,14 +229,3 @@ int options_set(struct options *options, const struct option_row *row, const cha
  * Returns cause. */
 const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
 			   const char *value, unsigned command);
-
-/* The origin that options_set noted. */
-const struct origin *options_origin(const struct options *options, const struct option_row *row);
-
-/* Copies a --url, and wipes its password from argv, where ps would show it. The row must have been
- * set with it. Returns 0, or -1 with STATUS_OS. */
-int options_take_url(struct options *options, char *url, struct error *err);
-
-/* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
- * -1 with STATUS_USAGE. */
-int options_settle(struct options *options, const struct command *command, struct error *err);

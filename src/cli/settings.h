@@ -15,8 +15,7 @@ struct command;
 struct settings {
 	struct options options;
 	struct server server;
-	char *files[2]; /* the texts of the configuration files; options point into them */
-	char *paths[5]; /* of relative paths; server.tls_files and its files point to them */
+	char *owned[8]; /* texts and paths that options, their origins and server point to */
 	char password_words[PASSWORD_WORDS_BYTES]; /* see struct server */
 	char sentinel_from[SHORT_MAX_BYTES];
 };
@@ -36,6 +35,10 @@ const char *settings_variable(const struct option_row *row, char *name, size_t s
  * default. */
 const char *settings_where(const struct options *options, const struct option_row *row, char *text,
 			   size_t size);
+
+/* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
+ * -1 with STATUS_USAGE or STATUS_CONFIG. */
+int options_settle(struct options *options, const struct command *command, struct error *err);
 
 /* Gives back the memory that settings_merge took, also if it failed. */
 void settings_free(struct settings *settings);

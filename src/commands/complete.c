@@ -1,174 +1,253 @@
-/* Reads the words as a command would, but passes over mistakes: a prompt is no place for them. */
+/* Reads the words as a command would, but passes over mistakes: a prompt is no place for them. Asks
+ * the server quickly or not at all. */
 #include "commands/complete.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/argv_reader.h"
+#include "base/signal_names.h"
+#include "cli/args.h"
 #include "cli/command.h"
-#include "cli/front_words.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "commands/complete_value.h"
+#include "lock/lock_keys.h"
+#include "lock/lock_list.h"
+#include "lock/owner_list.h"
+#include "output/column_words.h"
+#include "output/table.h"
 
-static void complete_commands(const struct command *const *commands,
-			      const struct complete_target *target)
+struct completion {
+	struct settings settings;      /* what the words before set */
+	const struct command *command; /* the one on the line */
+	const char *name;              /* the first NAME on the line, or NULL */
+	const char *word;              /* what is being completed */
+	size_t head; /* if it is an option and a value (--lease=30), the length before the value */
+};
+
+/* Prints start + text as a candidate if it goes on where the value stops. meaning may be NULL. */
+static void offer(const struct completion *completion, const char *start, const char *text,
+		  const char *meaning)
 {
-	for (; *commands; commands++)
-		complete_offer(target, "", (*commands)->name, (*commands)->summary);
-	complete_offer(target, "", "help", "show this list, or the help of a command");
-	complete_offer(target, "", "version", "show the version");
+	const char *value = completion->word + completion->head;
+	char candidate[NAME_MAX_BYTES + 1];
+
+	snprintf(candidate, sizeof(candidate), "%s%s", start, text);
+	if (strncmp(candidate, value, strlen(value)) == 0)
+		printf("%.*s%s%s%s\n", (int)completion->head, completion->word, candidate,
+		       meaning ? "\t" : "", meaning ? meaning : "");
 }
 
-/* Completes a word that begins with a dash: the beginning of an option, or an option with its value
- * in the same word. */
-static void complete_option(struct settings *settings, const struct command *command, char *word,
-			    const char *name)
+/* ---- Values ---- */
+
+static void offer_names(struct completion *completion)
 {
-	const struct complete_target whole = {word, 0};
+	struct lock_list names;
+	struct error err;
+
+	if (settings_merge(&completion->settings, completion->command, &err) < 0)
+		return;
+	lock_list_find_quickly(&names, &completion->settings.server);
+	for (size_t i = 0; i < names.count; i++)
+		offer(completion, "", names.list[i].name, NULL);
+	lock_list_free(&names);
+}
+
+/* kind: OPTION_OWNER, OPTION_WAITER or OPTION_SLOT. */
+static void offer_owners(struct completion *completion, enum option_kind kind)
+{
+	struct owner_list owners;
+	struct error err;
+
+	if (settings_merge(&completion->settings, completion->command, &err) < 0)
+		return;
+	owner_list_find_quickly(&owners, &completion->settings.server, completion->name,
+				kind == OPTION_WAITER);
+	for (size_t i = 0; i < owners.count; i++) {
+		struct found_owner *owner = &owners.list[i];
+		const char *text = kind == OPTION_SLOT ? owner->slot : owner->id;
+
+		tame(owner->about);
+		if (*text)
+			offer(completion, "", text, owner->about);
+	}
+	owner_list_free(&owners);
+}
+
+/* A list of columns may begin with a plus, and its last word is the one to complete. The letters of
+ * a column stay as small as they are. */
+static void offer_columns(struct completion *completion, bool is_list)
+{
+	const struct layout *layout = completion->command->table;
+	const char *value = completion->word + completion->head, *comma = strrchr(value, ',');
+	const bool is_first = !comma && *value != '+';
+	char name[64];
+
+	if (!layout) /* doctor has none, but --sort may stand there by mistake */
+		return;
+	if (is_list && !is_first)
+		completion->head += comma ? (size_t)(comma + 1 - value) : 1;
+	value = completion->word + completion->head;
+	for (size_t i = 0; i < layout->column_count; i++) {
+		snprintf(name, sizeof(name), "%s", layout->columns[i].name);
+		for (char *c = name; islower((unsigned char)*value) && *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+		offer(completion, "", name, column_meaning(layout->columns[i].name));
+	}
+	if (is_list && is_first)
+		offer(completion, "", "help", "list the columns");
+}
+
+static void offer_signals(const struct completion *completion)
+{
+	const bool with_sig = strncmp(completion->word + completion->head, "SIG", 3) == 0;
+	const char *name;
+
+	for (size_t i = 0; (name = signal_name_at(i)) != NULL; i++)
+		offer(completion, with_sig ? "SIG" : "", name, NULL);
+}
+
+static void offer_values(struct completion *completion, const struct option_row *row)
+{
+	switch (row->kind) {
+	case OPTION_FILE:
+		printf("\tfiles %zu\n", completion->head);
+		break;
+	case OPTION_SIGNAL:
+		offer_signals(completion);
+		break;
+	case OPTION_COLOUR:
+		for (size_t i = 0; i < COLOUR_COUNT; i++)
+			offer(completion, "", colour_words[i], NULL);
+		break;
+	case OPTION_COLUMN:
+	case OPTION_COLUMNS:
+		offer_columns(completion, row->kind == OPTION_COLUMNS);
+		break;
+	case OPTION_ALSO:
+		offer_names(completion);
+		break;
+	case OPTION_OWNER:
+	case OPTION_WAITER:
+	case OPTION_SLOT:
+		offer_owners(completion, row->kind);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- Options and commands ---- */
+
+/* The word begins with a dash: it is the beginning of an option, or an option with its value. */
+static void offer_options(struct completion *completion, char *word)
+{
+	const unsigned bit = completion->command->bit;
 	const struct option_row *row;
 	struct arguments arguments;
-	struct option_words words;
 	char meaning[160];
 
-	arguments_init(&arguments, command, 1, &word);
+	arguments_init(&arguments, completion->command, 1, &word);
 	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
 		if (arguments.value) {
-			const struct complete_target value = {word,
-							      (size_t)(arguments.value - word)};
-
-			complete_value(settings, command, arguments.row, &value, name);
+			completion->head = (size_t)(arguments.value - word);
+			offer_values(completion, arguments.row);
 			return;
 		}
 	}
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if (!option_is_for(row, command->bit, SOURCE_FLAG))
+		if (!option_is_for(row, bit, SOURCE_FLAG))
 			continue;
-		option_words(&words, row, command->bit);
 		snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument,
-			 *row->argument ? ": " : "", words.help);
-		complete_offer(&whole, "--", row->name, meaning);
+			 *row->argument ? ": " : "", option_words(row, bit).help);
+		offer(completion, "--", row->name, meaning);
 	}
 }
 
-static void set_option(struct options *options, const struct arguments *arguments)
+static void offer_commands(const struct completion *completion)
 {
-	const struct option_row *row = arguments->row;
-	struct error err;
-
-	options_set(options, row, arguments->value ? arguments->value : "yes",
-		    (struct origin){.source = SOURCE_FLAG}, arguments->command->bit);
-	if (row->kind == OPTION_URL)
-		options_take_url(options, arguments->value, &err);
-}
-
-static bool is_mistake(enum argument argument)
-{
-	return argument == ARGUMENT_MISTAKE || argument == ARGUMENT_UNKNOWN ||
-	       argument == ARGUMENT_AMBIGUOUS;
+	for (size_t i = 0; all_commands[i]; i++)
+		offer(completion, "", all_commands[i]->name, all_commands[i]->summary);
+	offer(completion, "", "help", "show this list, or the help of a command");
+	offer(completion, "", "version", "show the version");
 }
 
 /* Reads the words before the last one. Returns ARGUMENT_END (the last word is an option or an
- * operand), ARGUMENT_NEEDS_VALUE or ARGUMENT_COMMAND. Sets *name to the first NAME. */
-static enum argument read_words(struct arguments *arguments, struct options *options,
-				const char **name)
+ * operand), ARGUMENT_NEEDS_VALUE, ARGUMENT_COMMAND, or, without a command, ARGUMENT_OPERAND. */
+static enum argument read_words(struct completion *completion, struct arguments *arguments)
 {
-	for (;;) {
-		const enum argument argument = arguments_next(arguments);
+	const bool is_front = completion->command == &front_command;
+	struct error err;
 
-		if (argument == ARGUMENT_OPTION)
-			set_option(options, arguments);
-		else if (argument == ARGUMENT_OPERAND && !*name)
-			*name = arguments->value;
-		else if (argument != ARGUMENT_OPERAND && !is_mistake(argument))
-			return argument;
+	for (;;) {
+		const enum argument next = arguments_next(arguments);
+
+		if (next == ARGUMENT_OPTION)
+			arguments_set(&completion->settings.options, arguments, &err);
+		else if (next == ARGUMENT_OPERAND && !is_front && !completion->name)
+			completion->name = arguments->value;
+		else if (next != ARGUMENT_MISTAKE && (next != ARGUMENT_OPERAND || is_front))
+			return next;
 	}
 }
 
 /* words stand behind the command's name, and in the whole line, behind first words. */
-static void complete_words(struct settings *settings, const struct command *command, int first,
-			   int count, char **words)
+static void complete_words(struct completion *completion, int first, int count, char **words)
 {
-	const struct complete_target target = {words[count - 1], 0};
+	const struct command *command = completion->command;
 	struct arguments arguments;
-	const char *name = NULL;
 	enum argument next;
 
 	arguments_init(&arguments, command, count - 1, words);
-	next = read_words(&arguments, &settings->options, &name);
+	next = read_words(completion, &arguments);
 	if (next == ARGUMENT_NEEDS_VALUE) {
-		complete_value(settings, command, arguments.row, &target, name);
+		offer_values(completion, arguments.row);
 	} else if (next == ARGUMENT_COMMAND) {
 		printf("\tcommand %d\n", first + arguments.at);
-	} else if (target.word[0] == '-' && !arguments.options_ended) {
-		complete_option(settings, command, words[count - 1], name);
+	} else if (completion->word[0] == '-' && !arguments.options_ended) {
+		offer_options(completion, words[count - 1]);
 	} else if (command->runs_words && arguments.operands == 1) {
-		if (settings->options.shell_command == NULL)
+		if (completion->settings.options.shell_command == NULL)
 			printf("\tcommand %d\n", first + count - 1);
 	} else if (arguments.operands < command->most) {
-		complete_name(settings, command, &target);
+		offer_names(completion);
 	}
-}
-
-/* Reads the options before the command. Returns ARGUMENT_END (the last word is an option, or the
- * command), ARGUMENT_NEEDS_VALUE, or ARGUMENT_OPERAND (the command). */
-static enum argument read_front(struct arguments *arguments, struct options *options)
-{
-	for (;;) {
-		const enum argument argument = arguments_next(arguments);
-
-		if (argument == ARGUMENT_OPTION)
-			set_option(options, arguments);
-		else if (!is_mistake(argument))
-			return argument;
-	}
-}
-
-/* The last word is the command, or an option before it. */
-static void complete_front(struct settings *settings, const struct command *const *commands,
-			   char *word)
-{
-	const struct complete_target target = {word, 0};
-
-	if (word[0] == '-')
-		complete_option(settings, &front_command, word, NULL);
-	else
-		complete_commands(commands, &target);
 }
 
 /* argc > 0 */
-static void complete_line(struct settings *settings, const struct command *const *commands,
-			  int argc, char **argv)
+static void complete_line(struct completion *completion, int argc, char **argv)
 {
-	const struct complete_target target = {argv[argc - 1], 0};
 	struct arguments arguments;
 
+	completion->word = argv[argc - 1];
+	completion->command = &front_command;
 	arguments_init(&arguments, &front_command, argc - 1, argv);
-	switch (read_front(&arguments, &settings->options)) {
+	switch (read_words(completion, &arguments)) {
 	case ARGUMENT_NEEDS_VALUE:
-		complete_value(settings, &front_command, arguments.row, &target, NULL);
+		offer_values(completion, arguments.row);
 		return;
 	case ARGUMENT_OPERAND:
 		break;
 	default:
-		complete_front(settings, commands, argv[argc - 1]);
+		if (completion->word[0] == '-')
+			offer_options(completion, argv[argc - 1]);
+		else
+			offer_commands(completion);
 		return;
 	}
 	if (strcmp(arguments.value, "help") == 0)
-		complete_commands(commands, &target);
-	while (*commands && strcmp((*commands)->name, arguments.value) != 0)
-		commands++;
-	if (*commands)
-		complete_words(settings, *commands, arguments.at, argc - arguments.at,
-			       argv + arguments.at);
+		offer_commands(completion);
+	completion->command = command_named(arguments.value);
+	if (completion->command)
+		complete_words(completion, arguments.at, argc - arguments.at, argv + arguments.at);
 }
 
-void complete(const struct command *const *commands, int argc, char **argv)
+void complete(int argc, char **argv)
 {
 	char *empty = (char[]){""};
-	struct settings settings;
+	struct completion completion = {.name = NULL};
 
-	settings_init(&settings);
-	complete_line(&settings, commands, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
-	settings_free(&settings);
+	settings_init(&completion.settings);
+	complete_line(&completion, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
+	settings_free(&completion.settings);
 }

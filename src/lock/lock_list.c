@@ -12,7 +12,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/natural_order.h"
-#include "cli/nearest.h"
+#include "cli/guess.h"
 #include "lock/lock_keys.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"

@@ -17,7 +17,7 @@
 #include "base/shorten.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
-#include "cli/nearest.h"
+#include "cli/guess.h"
 #include "cli/options.h"
 
 #define CHOSEN_MAX 64

@@ -160,7 +160,7 @@ answered() {
 		run "$FAIRLOCK" status --connect-timeout 1s --tls-insecure --url "$url"
 		assert_failure 69
 		count=$((count + 1))
-	done < <(grep -o -- '--url [^"]*' "$TESTS_DIR/../src/cli/synonyms.c" | cut -d' ' -f2 | sort -u)
+	done < <(grep -o -- '--url [^"]*' "$TESTS_DIR/../src/cli/guess.c" | cut -d' ' -f2 | sort -u)
 	[ "$count" -ge 4 ]
 }
 

@@ -75,7 +75,7 @@ completed_options() {
 
 # table_rows SOURCE: prints the names of the option table's rows that SOURCE may set
 table_rows() {
-	awk '/option_row option_rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/cli/option_rows.c" |
+	awk '/option_row option_rows\[\] = \{/ { on = 1; next } /^};/ { on = 0 } on' "$PROJECT/src/cli/options.c" |
 		tr '\n' ' ' | sed -E "s/\{ *('.'|0), *\"/\n\"/g" |
 		sed -nE "/SOURCE_ALL|SOURCE_$1/s/^\"([a-z-]+)\".*/\1/p"
 }

@@ -259,7 +259,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *rest = text;
 	const unsigned char choice = size > 0 ? data[0] : 0;
-	struct trial trial = {.command = commands[choice % COMMANDS], .has_config = choice & 0x20};
+	struct trial trial = {.command = all_commands[choice % COMMANDS],
+			      .has_config = choice & 0x20};
 	char *part = fuzz_next(&rest, "\n===\n");
 
 	set_variables(&trial, size > 0 ? part + 1 : part);

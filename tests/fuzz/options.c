@@ -1,6 +1,6 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
- * For: cli/options.c cli/parse_args.c cli/argv_reader.c cli/front_words.c commands/complete.c
+ * For: cli/options.c cli/args.c commands/complete.c
  * lock/lock_keys.c lock/owner.c base/signal_names.c base/slots.c cli/help.c */
 #include "cli/options.h"
 
@@ -11,11 +11,9 @@
 #include <unistd.h>
 
 #include "base/signal_names.h"
-#include "cli/argv_reader.h"
+#include "cli/args.h"
 #include "cli/command.h"
-#include "cli/front_words.h"
 #include "cli/help.h"
-#include "cli/parse_args.h"
 #include "commands/complete.h"
 #include "lock/lock_keys.h"
 #include "lock/owner.h"
@@ -245,7 +243,7 @@ static void check_completion(const struct parsed *parsed)
 	memcpy(copies, words, sizeof(copies));
 	fuzz_capture();
 	world_files(&none, 1);
-	complete(commands, count, words);
+	complete(count, words);
 	world_files(NULL, 0);
 	output = fuzz_captured(&length);
 	if (!strpbrk(word, "\n"))
@@ -325,7 +323,7 @@ static void check_parsed(const struct parsed *parsed, char **words)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size > LONGEST ? LONGEST : size), *rest = text;
-	struct parsed parsed = {.command = commands[(size > 0 ? data[0] : 0) % COMMANDS]};
+	struct parsed parsed = {.command = all_commands[(size > 0 ? data[0] : 0) % COMMANDS]};
 	struct parsed before = {.command = parsed.command};
 
 	fuzz_next(&rest, "\n");

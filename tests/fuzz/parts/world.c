@@ -16,10 +16,10 @@
 #include "base/deadline_poll.h"
 #include "base/message.h"
 #include "base/signal_fd.h"
+#include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "cli/parse_args.h"
-#include "commands.h"
+#include "cli/settings.h"
 #include "fuzz.h"
 #include "lock/hold_lease.h"
 #include "lock/lock_list.h"
@@ -344,9 +344,9 @@ static const struct command *find_command(const char *name)
 {
 	size_t i = 0;
 
-	while (strcmp(commands[i]->name, name) != 0)
+	while (strcmp(all_commands[i]->name, name) != 0)
 		i++;
-	return commands[i];
+	return all_commands[i];
 }
 
 static int run_command(const struct command *command, const char *url, int argc, char **argv)

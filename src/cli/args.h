@@ -1,0 +1,58 @@
+/* The command line: words, one option or operand at a time, and the options that they set. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cli/guess.h"
+
+struct command;
+struct option_row;
+struct options;
+
+/* The kind of the next word of a command line. */
+enum argument {
+	ARGUMENT_END,
+	ARGUMENT_OPTION,      /* row, and value unless it is a flag */
+	ARGUMENT_OPERAND,     /* value */
+	ARGUMENT_COMMAND,     /* argv[at] begins a command line of its own */
+	ARGUMENT_NEEDS_VALUE, /* the words ended before it: a mistake, too */
+	ARGUMENT_MISTAKE,     /* option, cause */
+};
+
+/* Reads the words behind a command's name. Changes no word. */
+struct arguments {
+	int argc;
+	char **argv;
+	int at;
+	const struct command *command; /* has the options */
+
+	const struct option_row *row;
+	char *value;
+	char option[64]; /* as it was written, without a value: "--lea", "-x" */
+	char cause[CAUSE_MAX_BYTES];
+
+	char *bundle; /* letters that are left of -nq, or NULL */
+	int operands;
+	bool options_ended;
+};
+
+void arguments_init(struct arguments *arguments, const struct command *command, int argc,
+		    char **argv);
+
+enum argument arguments_next(struct arguments *arguments);
+
+/* Sets the option that arguments_next has found. Wipes the password of a --url from argv, where ps
+ * would show it. Returns 0, or -1 with STATUS_USAGE (STATUS_OS: no memory). */
+int arguments_set(struct options *options, const struct arguments *arguments, struct error *err);
+
+/* Parses the words behind the command's name. Afterwards *argc and argv, which ends with a NULL,
+ * hold the operands only. Stops where the user asks for help (options_want_help). Returns as
+ * arguments_set does. */
+int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
+	       struct error *err);
+
+/* Options that all commands have may stand before the command, too: fairlock -v status. Moves the
+ * command's name in front of them. Moves nothing if there is no command, or if a word before it is
+ * a mistake. */
+void front_words_move(int count, char **words);
