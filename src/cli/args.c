@@ -11,7 +11,7 @@
 #include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 /* ---- Words ---- */
 

@@ -14,7 +14,7 @@
 #include "lock/lock_keys.h"
 #include "lock/lock_list.h"
 #include "lock/owner_list.h"
-#include "output/column_words.h"
+#include "output/table.h"
 #include "output/table.h"
 
 struct completion {
