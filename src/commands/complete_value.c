@@ -9,9 +9,9 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner_list.h"
+#include "lock/owner_call.h"
 #include "output/column_words.h"
 #include "output/table.h"
 

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "doctor/diagnose.h"
 #include "doctor/setting_source.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 
 enum {
 	EXIT_WARNINGS = 1,

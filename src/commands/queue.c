@@ -10,8 +10,6 @@
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/owner.h"
-#include "lock/want.h"
-#include "lock/wire.h"
 #include "output/table.h"
 #include "output/watch.h"
 #include "redis/client_call.h"

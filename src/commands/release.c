@@ -11,7 +11,7 @@
 #include "commands/release_words.h"
 #include "lock/lock_list.h"
 #include "lock/owner_call.h"
-#include "lock/wire.h"
+#include "lock/lock.h"
 #include "redis/reply.h"
 
 /* The reply lives in call->client. */

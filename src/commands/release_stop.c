@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "commands/release_words.h"
 #include "lock/owner_call.h"
-#include "lock/wire.h"
+#include "lock/lock.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
 

@@ -3,7 +3,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "lock/owner_call.h"
-#include "lock/wire.h"
+#include "lock/lock.h"
 
 static int renew_as(struct owner_call *call, const char *owner, struct renew_reply *reply,
 		    struct error *err)

@@ -12,7 +12,6 @@
 #include "lock/grants.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/wire.h"
 #include "output/prometheus.h"
 #include "output/table.h"
 #include "output/watch.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lock/owner.h"
-#include "lock/want.h"
+#include "lock/lock.h"
 #include "output/timestamp.h"
 #include "redis/reply.h"
 

@@ -9,7 +9,7 @@
 #include "base/message.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "lock/wait_result.h"
+#include "lock/wait.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
 #include "supervise/take_locks.h"

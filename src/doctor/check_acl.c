@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "doctor/checks.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "redis/script.h"
 
 /* The lock to ask about if the user named none. */

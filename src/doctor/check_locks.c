@@ -7,7 +7,6 @@
 #include "base/shell_quote.h"
 #include "doctor/checks.h"
 #include "lock/lock.h"
-#include "lock/wire.h"
 #include "redis/reply.h"
 
 /* A person waits for the answer. */

@@ -15,7 +15,7 @@
 #include "cli/options.h"
 #include "history/log_table.h"
 #include "history/merged_log.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "output/table.h"
 #include "output/timestamp.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "lock/lock.h"
-#include "lock/wire.h"
 #include "output/timestamp.h"
 #include "redis/reply.h"
 

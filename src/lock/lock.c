@@ -1,16 +1,389 @@
-/* Believes no reply: a number is brought within bounds, and a text that does not fit is refused. */
+/* One lock: its keys, the requests about it as the scripts in lua/ want their arguments, and the
+ * replies. Believes no reply: a number is brought within bounds, and a text that does not fit is
+ * refused. */
 #include "lock/lock.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lock/want.h"
+#include "base/utf8.h"
 #include "redis/reply.h"
+#include "redis/script.h"
 
+/* Redisson's names for its keys, and ours beside them, all in the slot of NAME in a cluster. */
+static const char queue_prefix[] = "redisson_lock_queue:";
+static const char timeouts_prefix[] = "redisson_lock_timeout:";
+static const char state_prefix[] = "fairlock:";
+static const char log_prefix[] = "fairlock_log:";
+static const char ours_prefix[] = "fairlock_queue:";
+static const char holders_prefix[] = "fairlock_holders:";
+static const char done_prefix[] = "fairlock_done:";
+static const char channel_prefix[] = "redisson_lock__channel:";
+
+static const char *const prefixes[] = {
+	queue_prefix, timeouts_prefix, state_prefix, log_prefix,
+	ours_prefix,  holders_prefix,  done_prefix,  channel_prefix,
+};
+
+static bool is_foreign_dash(uint32_t code)
+{
+	return (code >= 0x2010 && code <= 0x2015) || code == 0x2212;
+}
+
+static bool is_no_break(uint32_t code)
+{
+	return code == 0xa0 || code == 0x2007 || code == 0x202f;
+}
+
+static bool is_blank(uint32_t code)
+{
+	return code == ' ' || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+	       code == 0x205f || code == 0x3000;
+}
+
+/* A NAME that looks like an option, or like another NAME, is a mistake: that lock excludes nobody.
+ */
+static int check_text(const char *name, struct error *err)
+{
+	uint32_t code = 0;
+	size_t length;
+
+	for (const char *at = name; *at != '\0'; at += length) {
+		const ptrdiff_t byte = at - name + 1;
+
+		length = utf8_decode(at, &code);
+		if (length == 0)
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is not valid UTF-8", byte);
+		if (utf8_is_control(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is a control character", byte);
+		if (is_no_break(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is U+%04X, a no-break blank", byte,
+				    code);
+		if (utf8_is_harmful(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is U+%04X, which cannot be seen",
+				    byte, code);
+		if (at == name && is_foreign_dash(code))
+			return fail(
+				err, STATUS_USAGE,
+				"cannot use NAME: it begins with U+%04X, a dash that is not '-'",
+				code);
+		if (at == name && is_blank(code))
+			return fail(err, STATUS_USAGE, "cannot use NAME: it begins with a blank");
+	}
+	return is_blank(code) ? fail(err, STATUS_USAGE, "cannot use NAME: it ends with a blank")
+			      : 0;
+}
+
+static int check_prefix(const char *name, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: names that begin with '%s' are reserved",
+				    prefixes[i]);
+	return 0;
+}
+
+/* The part of a key that a cluster hashes: the text between the first { and the next }, or the
+ * whole key if that is empty. Returns its length. */
+static size_t hash_tag(const char *key, const char **tag)
+{
+	const char *open = strchr(key, '{');
+	const char *close = open ? strchr(open, '}') : NULL;
+
+	if (close == NULL || close == open + 1) {
+		*tag = key;
+		return strlen(key);
+	}
+	*tag = open + 1;
+	return (size_t)(close - open - 1);
+}
+
+static bool share_slot(const char *key, const char *other)
+{
+	const char *tag, *other_tag;
+	size_t length = hash_tag(key, &tag);
+
+	return hash_tag(other, &other_tag) == length && memcmp(tag, other_tag, length) == 0;
+}
+
+static void derive(char *key, const char *prefix, const char *name)
+{
+	const bool braces = strchr(name, '{') == NULL;
+
+	key = stpcpy(key, prefix);
+	if (braces)
+		*key++ = '{';
+	key = stpcpy(key, name);
+	strcpy(key, braces ? "}" : "");
+}
+
+int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
+{
+	size_t length = strlen(name);
+
+	if (length == 0)
+		return fail(err, STATUS_USAGE, "cannot use NAME: it is empty");
+	if (length > NAME_MAX_BYTES)
+		return fail(err, STATUS_USAGE, "cannot use NAME: it is longer than %d bytes",
+			    NAME_MAX_BYTES);
+	if (check_text(name, err) < 0 || check_prefix(name, err) < 0)
+		return -1;
+	memcpy(keys->name, name, length + 1);
+	shorten(keys->shown, name);
+	derive(keys->queue, queue_prefix, name);
+	derive(keys->timeouts, timeouts_prefix, name);
+	derive(keys->state, state_prefix, name);
+	derive(keys->log, log_prefix, name);
+	derive(keys->ours, ours_prefix, name);
+	derive(keys->holders, holders_prefix, name);
+	derive(keys->done, done_prefix, name);
+	derive(keys->channel, channel_prefix, name);
+	/* The other keys differ only before the first brace. */
+	if (!share_slot(keys->name, keys->queue))
+		return fail(
+			err, STATUS_USAGE,
+			"cannot use NAME: its braces would put its keys on different nodes of a cluster");
+	return 0;
+}
+
+/* The longest list of slots is long, and most processes want none: so it has static memory. */
+const char *want_make(const char *slots, bool shared)
+{
+	static char text[SLOTS_MOST * SLOT_MAX_BYTES + 1];
+
+	if (!slots)
+		return shared ? MODE_SHARED : MODE_EXCLUSIVE;
+	snprintf(text, sizeof(text), "%c%s", slots_are_counted(slots) ? '#' : MODE_SLOT, slots);
+	return text;
+}
+
+const char *mode_word(const char *mode)
+{
+	return *mode == MODE_SLOT               ? "slots"
+	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
+						: "exclusive";
+}
+
+int64_t mode_slots(const char *mode)
+{
+	int64_t slots = 0;
+
+	return sscanf(mode, "=%4" SCNd64, &slots) == 1 && slots > 0 ? slots : 0;
+}
+
+const char *want_word(const char *want)
+{
+	return want_is_slot(want) ? "slots" : mode_word(want);
+}
+
+int64_t want_slots(const char *want)
+{
+	int64_t count = want_is_slot(want);
+
+	if (*want == '#')
+		return strtoll(want + 1, NULL, 10);
+	for (; *want; want++)
+		count += *want == ',';
+	return count;
+}
+
+bool want_is_slot(const char *want)
+{
+	return *want == '#' || *want == MODE_SLOT;
+}
+
+/* Each request is the script's arguments in the order that its contract in lua/scripts has. */
+void wire_add_all(struct request *request, ...)
+{
+	const char *argument;
+	va_list arguments;
+
+	va_start(arguments, request);
+	while ((argument = va_arg(arguments, const char *)))
+		request->argv[request->argc++] = argument;
+	va_end(arguments);
+}
+
+void wire_add_strays(struct request *request)
+{
+	request->strays = request->argc;
+	wire_add(request, "0");
+}
+
+/* mode: of the hold that the request is about, or the want of the process. A request about a shared
+ * hold or a slot declares the seventh key, too; lua/parts/base.lua says why others do not. */
+static void begin(const struct lock_keys *keys, struct request *request,
+		  const struct script *script, const char *mode)
+{
+	*request = (struct request){.script = script};
+	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log,
+		 keys->ours);
+	if (strcmp(mode, MODE_EXCLUSIVE) != 0)
+		wire_add(request, keys->holders);
+	request->keys = request->argc;
+	wire_add(request, keys->channel);
+}
+
+void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
+{
+	begin(keys, request, script, MODE_EXCLUSIVE);
+}
+
+void wire_look(const struct lock_keys *keys, struct request *request, const char *what)
+{
+	begin(keys, request, &script_look, MODE_EXCLUSIVE);
+	wire_add(request, what);
+}
+
+void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
+{
+	snprintf(channel, CHANNEL_MAX_BYTES, "%s:%s", keys->channel, id);
+}
+
+static void demand_replicas(const struct lock *lock, struct request *request, const char *durable)
+{
+	request->replicas = lock->replicas;
+	request->replicas_ms = lock->replicas_ms;
+	request->durable = durable;
+}
+
+static const char *kind_word(const struct lock *lock)
+{
+	static const char *const words[] = {
+		[LOCK_WRAP] = "w",
+		[LOCK_WRAP_EARLY] = "v",
+		[LOCK_ACQUIRE] = "a",
+		[LOCK_BY_HAND] = "h",
+	};
+
+	return words[lock->starts ? LOCK_WRAP : lock->kind];
+}
+
+static void add_inherited(const struct lock *lock, struct request *request)
+{
+	for (int i = 0; i < lock->inherited_count; i++)
+		wire_add(request, lock->inherited[i]);
+}
+
+void wire_ask(struct lock *lock, struct request *request, bool try)
+{
+	begin(&lock->keys, request, &script_acquire, lock->want);
+	wire_add(request, lock->id, lock->request, kind_word(lock), lock->lease,
+		 try ? "try" : "wait", lock->ticket);
+	request->again = request->argc;
+	wire_add(request, "0");
+	wire_add(request, lock->limit, lock->by, lock->period);
+	wire_add_strays(request);
+	owner_draw_secret(lock->secret);
+	wire_add(request, lock->secret, lock->want);
+	if (lock->supersede && !*lock->newest) {
+		request->age = request->argc;
+		request->since_ms = lock->wanted_ms;
+	}
+	wire_add(request, lock->newest);
+	add_inherited(lock, request);
+	demand_replicas(lock, request, "granted");
+}
+
+void wire_renew(const struct lock *lock, struct request *request)
+{
+	begin(&lock->keys, request, &script_renew, lock->mode);
+	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->lease, lock->token,
+		 lock->by, lock->period);
+	wire_add_strays(request);
+	wire_add(request, lock->mode);
+	if (*lock->want == '#')
+		wire_add(request, lock->starts ? "1" : "", lock->want);
+	else if (lock->starts)
+		wire_add(request, "1");
+	demand_replicas(lock, request, "renewed");
+}
+
+void wire_renew_as(const struct lock *lock, struct request *request, const char *owner)
+{
+	wire_begin(&lock->keys, request, &script_renew);
+	wire_add(request, owner, lock->request, "", lock->lease_ms ? lock->lease : "", "", "", "");
+	wire_add_strays(request);
+}
+
+static void put_release(const struct lock *lock, struct request *request, const char *owner,
+			const char *mode, const char *token, const char *min_hold, const char *only)
+{
+	begin(&lock->keys, request, &script_release, lock->mode);
+	wire_add(request, owner, lock->request, mode, token);
+	request->again = request->argc;
+	wire_add(request, "0");
+	wire_add(request, min_hold);
+	wire_add_strays(request);
+	wire_add(request, lock->status, lock->cause, only);
+}
+
+void wire_release(const struct lock *lock, struct request *request)
+{
+	put_release(lock, request, lock->owner, lock->unused ? "unused" : "own", "", lock->min_hold,
+		    "");
+	request->tells = *lock->ticket != '\0'; /* where we have waited, others may wait */
+}
+
+void wire_release_as(const struct lock *lock, struct request *request, const char *owner)
+{
+	put_release(lock, request, owner, "any", "", "", "");
+}
+
+void wire_force(const struct lock *lock, struct request *request, const char *token,
+		const char *only)
+{
+	put_release(lock, request, "", "force", token, "", only);
+	wire_add(request, lock->by);
+}
+
+void wire_stop(const struct lock *lock, struct request *request, const char *only, const char *list)
+{
+	put_release(lock, request, "", "stop", "", "", only);
+	wire_add(request, lock->by, list);
+}
+
+void wire_forget(const struct lock *lock, struct request *request)
+{
+	put_release(lock, request, "", "forget", "", "", "");
+}
+
+static void put_leave(struct request *request, const char *id, const char *own_id, const char *mode)
+{
+	wire_add(request, id, own_id);
+	wire_add_strays(request);
+	wire_add(request, mode);
+}
+
+void wire_leave(const struct lock *lock, struct request *request)
+{
+	begin(&lock->keys, request, &script_leave, lock->want);
+	put_leave(request, lock->id, lock->request, "own");
+	add_inherited(lock, request);
+}
+
+void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
+		 const char *own_id, const char *by)
+{
+	wire_begin(keys, request, &script_leave);
+	put_leave(request, id, own_id, "remove");
+	wire_add(request, by);
+}
+
+/* Believes no reply: a number is brought within bounds, and a text that does not fit is refused. */
 /* Our leases last 30 days at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
@@ -313,4 +686,120 @@ const struct holder *lock_read_leave(const struct lock *lock, const struct redis
 	*holder = lock_read_holder(lock, reply, 1);
 	holder->is_last = true;
 	return is_tagged(reply, "left", 4) && *holder->owner ? holder : NULL;
+}
+
+/* A grant by message saves the waiter a request. Any client that may publish can send such a
+ * message, so a real one repeats the secret of the waiter's last request. */
+/* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one */
+#define HANDED "granted"
+
+/* At most this part of the time to live may have passed when the waiter hears the message. */
+#define HANDED_PART 10
+
+/* While two clocks count the same time they differ by at most this much, and this part of it. */
+#define CLOCKS_SLACK_MS 20
+#define CLOCKS_SLACK_PART 1000
+
+/* The parts of a message that hands the lock over. */
+struct handing {
+	char token[TOKEN_MAX_BYTES];
+	char ttl_ms[TOKEN_MAX_BYTES];
+	char at_ms[TOKEN_MAX_BYTES]; /* when, by the server's clock */
+	char secret[SECRET_BYTES];
+	char mode[MODE_MAX_BYTES];
+};
+
+/* Reads a blank and 1 to size - 1 of these characters. Returns the rest of the text, or NULL. */
+static const char *read_word(const char *text, const char *characters, char *word, size_t size)
+{
+	const size_t length = *text == ' ' ? strspn(text + 1, characters) : 0;
+
+	if (length == 0 || length >= size)
+		return NULL;
+	memcpy(word, text + 1, length);
+	word[length] = '\0';
+	return text + 1 + length;
+}
+
+/* Reads a blank and a slot, if the lock has slots. Returns false if the text has another form. */
+static bool read_mode(struct handing *out, const struct lock *lock, const char *text)
+{
+	const bool has_slot = *text == ' ' && text[1] && !strchr(text + 1, ' ') &&
+			      strlen(text + 1) < SLOT_MAX_BYTES;
+
+	if (!want_is_slot(lock->want)) {
+		snprintf(out->mode, sizeof(out->mode), "%s", lock->want);
+		return *text == '\0';
+	}
+	if (has_slot)
+		snprintf(out->mode, sizeof(out->mode), "%c%s", MODE_SLOT, text + 1);
+	return has_slot;
+}
+
+/* False if any part of the text has another form. */
+static bool read_handing(struct handing *out, const struct lock *lock, const char *text)
+{
+	if (strncmp(text, HANDED, strlen(HANDED)) != 0)
+		return false;
+	text += strlen(HANDED);
+	return (text = read_word(text, DIGITS, out->token, sizeof(out->token))) &&
+	       (text = read_word(text, DIGITS, out->ttl_ms, sizeof(out->ttl_ms))) &&
+	       (text = read_word(text, DIGITS, out->at_ms, sizeof(out->at_ms))) &&
+	       (text = read_word(text, SECRET_DIGITS, out->secret, sizeof(out->secret))) &&
+	       read_mode(out, lock, text);
+}
+
+/* The time that this takes tells nothing about the secret. */
+static bool is_secret(const struct lock *lock, const char *word)
+{
+	unsigned difference = strlen(word) != SECRET_BYTES - 1 || !*lock->secret;
+
+	for (size_t i = 0; i < SECRET_BYTES - 1 && word[i]; i++)
+		difference |= (unsigned char)(word[i] ^ lock->secret[i]);
+	return difference == 0;
+}
+
+static bool is_own_channel(const struct lock *lock, const struct client *client)
+{
+	char channel[CHANNEL_MAX_BYTES];
+
+	wire_channel(&lock->keys, lock->request, channel);
+	return client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
+}
+
+/* Converts a time of the server's clock to ours, but to no time before the server's last answer.
+ * Returns -1 for a time in our future. Then our clock stood still for a while, as that of a virtual
+ * machine does, or the server's was set: we cannot tell how old the message is. */
+static int64_t ours_of(const struct lock *lock, int64_t at_ms)
+{
+	const int64_t since = at_ms - lock->server_ms;
+	const int64_t waited = clock_ms() - lock->heard_ms;
+
+	if (since > waited + CLOCKS_SLACK_MS + waited / CLOCKS_SLACK_PART)
+		return -1;
+	return lock->heard_ms + (since < 0 ? 0 : earliest(since, waited));
+}
+
+bool handover_accept(struct lock *lock, const struct client *client)
+{
+	struct handing handing;
+	int64_t ttl_ms, since_ms;
+
+	if (!lock->handable || !is_own_channel(lock, client) ||
+	    !read_handing(&handing, lock, client->message) || !is_secret(lock, handing.secret))
+		return false;
+	ttl_ms = strtoll(handing.ttl_ms, NULL, 10);
+	since_ms = ours_of(lock, strtoll(handing.at_ms, NULL, 10));
+	/* a message that was long under way may be out of date: another owner may hold the lock */
+	if (since_ms < 0 || ttl_ms == 0 || ttl_ms > lock->lease_ms ||
+	    clock_ms() - since_ms > ttl_ms / HANDED_PART)
+		return false;
+	lock->since_ms = since_ms;
+	lock->ttl_ms = ttl_ms;
+	lock->deadline_ms = since_ms + ttl_ms;
+	lock->handed = true;
+	memcpy(lock->token, handing.token, sizeof(lock->token));
+	memcpy(lock->mode, handing.mode, sizeof(lock->mode));
+	memcpy(lock->owner, lock->id, sizeof(lock->owner));
+	return true;
 }

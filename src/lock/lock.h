@@ -1,16 +1,66 @@
-/* One lock as one process sees it: its state, and the replies about it. wire.h has the requests. */
+/* One lock as one process sees it: its keys, its state, the requests about it and their replies. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/shorten.h"
 #include "base/signal_names.h"
-#include "lock/holder.h"
-#include "lock/lock_keys.h"
+#include "base/slots.h"
 #include "lock/owner.h"
-#include "lock/want.h"
 #include "redis/client.h"
+
+/* ---- Keys ---- */
+
+#define NAME_MAX_BYTES 512
+#define KEY_MAX_BYTES (NAME_MAX_BYTES + 64)
+
+/* The keys in the order in which every script takes them, and the prefix of the channels. */
+struct lock_keys {
+	char name[NAME_MAX_BYTES + 1];
+	char queue[KEY_MAX_BYTES];
+	char timeouts[KEY_MAX_BYTES];
+	char state[KEY_MAX_BYTES];
+	char log[KEY_MAX_BYTES];
+	char ours[KEY_MAX_BYTES];
+	char holders[KEY_MAX_BYTES];
+	char done[KEY_MAX_BYTES]; /* of the keys of requests: their beginning */
+	char channel[KEY_MAX_BYTES];
+	char shown[SHORT_MAX_BYTES]; /* NAME for messages, cut */
+};
+
+/* Checks NAME and derives its keys. Returns 0, or -1 with STATUS_USAGE. */
+int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err);
+
+/* How a process wants to hold a lock, and how it holds it: the words that the scripts have for
+ * both. */
+/* How a hold has the lock: MODE_EXCLUSIVE, MODE_SHARED, or a slot: its name behind MODE_SLOT. */
+#define MODE_MAX_BYTES (SLOT_MAX_BYTES + 1)
+#define MODE_EXCLUSIVE "x"
+#define MODE_SHARED "s"
+#define MODE_SLOT '='
+
+/* Makes the word: x, the lock alone; s, a shared hold; #N, one of the slots 1 to N; =A,B, one of
+ * these. slots: a valid value of --slots, or NULL. The word lives until the next call. */
+const char *want_make(const char *slots, bool shared);
+
+/* The words for the mode of a hold, for people: exclusive, shared, slots. */
+const char *mode_word(const char *mode);
+
+/* N of =N, which a script says where holders take one of N slots; 0 for any other mode. */
+int64_t mode_slots(const char *mode);
+
+/* The same for a want. */
+const char *want_word(const char *want);
+
+/* How many slots are named in a want; 0: none. */
+int64_t want_slots(const char *want);
+
+/* Whether a hold that was granted for this want has a slot. */
+bool want_is_slot(const char *want);
+
+/* ---- State and replies ---- */
 
 #define DIGITS "0123456789"
 
@@ -26,7 +76,7 @@ enum lock_kind {
 	LOCK_BY_HAND,    /* by acquire without one */
 };
 
-/* One process's dealings with one lock. The requests of wire.h point into it. */
+/* One process's dealings with one lock. The requests point into it. */
 struct lock {
 	struct lock_keys keys;
 	enum lock_kind kind;
@@ -34,7 +84,7 @@ struct lock {
 	char request[OWNER_MAX_BYTES]; /* of this process, in all of its requests */
 	char owner[OWNER_MAX_BYTES]; /* of the hold: id, or an inherited owner that went in again */
 	char by[BY_MAX_BYTES];
-	const char *want;          /* see want.h */
+	const char *want;          /* see want_make */
 	char mode[MODE_MAX_BYTES]; /* of the hold */
 	int64_t lease_ms;
 	int64_t replicas;    /* so many must know of a grant or renewal; 0: none */
@@ -60,7 +110,7 @@ struct lock {
 	char status[8];               /* of COMMAND, for the log; "": unknown ... */
 	char cause[SIGNAL_MAX_BYTES]; /* ... and why it ended: see release.lua */
 	char token[TOKEN_MAX_BYTES];
-	char secret[SECRET_BYTES]; /* of our last request, or "": see handover.c */
+	char secret[SECRET_BYTES]; /* of our last request, or "" */
 	int inherited_count;
 	char (*inherited)[OWNER_MAX_BYTES]; /* owners that we may act as, too */
 };
@@ -174,3 +224,63 @@ const struct holder *lock_read_leave(const struct lock *lock, const struct redis
  * use (STATUS_USAGE), another version of fairlock uses the lock (STATUS_CONFIG), or it makes no
  * sense (STATUS_BUG). Returns -1. */
 int lock_refused(const struct redisReply *reply, struct error *err);
+
+/* Builds the requests of one lock, as the scripts in lua/ want their arguments. A request points
+ * into *lock and the strings that it was given; lock.h reads the replies. */
+/* Begins a request with the keys, as every script wants them. */
+void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script);
+
+/* Adds arguments: strings, none of them NULL. */
+#define wire_add(request, ...) wire_add_all(request, __VA_ARGS__, (const char *)NULL)
+__attribute__((sentinel)) void wire_add_all(struct request *request, ...);
+
+/* Adds how many requests the client has left under way. Every script that changes something uses
+ * that, so that a late copy of a request changes nothing. */
+void wire_add_strays(struct request *request);
+
+/* Asks for the lock as it is: what is "status", "queue" or "view", as look.lua has it. */
+void wire_look(const struct lock_keys *keys, struct request *request, const char *what);
+
+/* The channel of an owner id, a request, or a marker. */
+void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES]);
+
+/* Asks for the lock, or else for a place in the queue; also a waiter's sign of life. try: don't
+ * queue. Draws a new secret if the lock may be handed over. */
+void wire_ask(struct lock *lock, struct request *request, bool try);
+
+/* Renews the hold of this process. */
+void wire_renew(const struct lock *lock, struct request *request);
+
+/* Renews any hold of an owner. */
+void wire_renew_as(const struct lock *lock, struct request *request, const char *owner);
+
+/* Gives back the hold of this process. */
+void wire_release(const struct lock *lock, struct request *request);
+
+/* Gives back any hold of an owner. */
+void wire_release_as(const struct lock *lock, struct request *request, const char *owner);
+
+/* Breaks the lock, if the token is still the holder's, or is "". only: the hold of this owner, or
+ * of =SLOT, alone; or "". */
+void wire_force(const struct lock *lock, struct request *request, const char *token,
+		const char *only);
+
+/* Forgets when a COMMAND was last started, and when one last ended with 0. */
+void wire_forget(const struct lock *lock, struct request *request);
+
+/* Asks the holders to stop. only: as for wire_force. list: the holds that it asked before, as the
+ * script has told them, with a newline between; "": those that there are. */
+void wire_stop(const struct lock *lock, struct request *request, const char *only,
+	       const char *list);
+
+/* Takes a waiter out of the queue; own_id and by: of this process. */
+void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
+		 const char *own_id, const char *by);
+
+/* Leaves the queue; undoes a grant that was made meanwhile. */
+void wire_leave(const struct lock *lock, struct request *request);
+
+/* Reads the message that hands the lock to a waiter. */
+/* Accepts client->message, heard while no request was under way, if it hands the lock over: fills
+ * owner, token and deadline_ms. Else changes nothing and returns false: the waiter must ask. */
+bool handover_accept(struct lock *lock, const struct client *client);

@@ -13,7 +13,7 @@
 #include "base/message.h"
 #include "base/natural_order.h"
 #include "cli/nearest.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
 #include "redis/local_server.h"

@@ -18,8 +18,8 @@
 #include "base/message.h"
 #include "base/signal_fd.h"
 #include "cli/options.h"
-#include "lock/hold_lease.h"
-#include "lock/wait_state.h"
+#include "lock/hold.h"
+#include "lock/wait.h"
 
 enum {
 	SLOT_PID, /* the end of this process ends the hold, whatever else has come */

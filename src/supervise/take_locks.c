@@ -11,7 +11,6 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/wait.h"
-#include "lock/wait_result.h"
 
 /* ---- Which locks ---- */
 

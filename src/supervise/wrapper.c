@@ -15,7 +15,7 @@
 #include "base/deadline_poll.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "lock/hold_set.h"
+#include "lock/hold.h"
 #include "supervise/guard.h"
 #include "supervise/processes.h"
 

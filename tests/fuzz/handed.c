@@ -2,7 +2,7 @@
  * "own", "plain" or "none", or "slots": own, of a waiter for a slot; the rest is the message, in
  * which @ stands for the secret of the waiter's last request, and ~ for the server's time.
  *
- * For: lock/handover.c */
+ * For: lock/lock.c */
 #include "lock/lock.h"
 
 #include <inttypes.h>
@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "lock/handover.h"
-#include "lock/wire.h"
 #include "parts/fuzz.h"
 
 #define LEASE_MS 30000
@@ -57,7 +55,7 @@ static bool put_message(struct client *client, const struct lock *lock, const ch
 	return length < sizeof(client->message);
 }
 
-/* Whether the message is a grant and nothing more, parsed in another way than handover.c does. */
+/* Whether the message is a grant and nothing more, parsed in another way than lock.c does. */
 static bool has_its_form(const char *message, const struct lock *lock)
 {
 	char again[MESSAGE_MAX_BYTES], token[MESSAGE_MAX_BYTES], ttl[MESSAGE_MAX_BYTES];

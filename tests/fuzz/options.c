@@ -1,7 +1,7 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
  * For: cli/options.c cli/parse_args.c cli/argv_reader.c cli/front_words.c commands/complete.c
- * lock/lock_keys.c lock/owner.c base/signal_names.c base/slots.c cli/help.c */
+ * lock/lock.c lock/owner.c base/signal_names.c base/slots.c cli/help.c */
 #include "cli/options.h"
 
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "cli/help.h"
 #include "cli/parse_args.h"
 #include "commands/complete.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/owner.h"
 #include "parts/commands.h"
 #include "parts/fuzz.h"

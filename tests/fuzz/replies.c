@@ -3,11 +3,10 @@
  *
  * For: redis/reply.c lock/lock.c redis/client.c redis/client_send.c redis/client_fail.c
  * redis/client_call.c redis/connection.c redis/connection_begin.c redis/connection_end.c
- * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold_lease.c lock/wait.c
- * lock/wait_ask.c lock/wait_show.c lock/wait_leave.c lock/wire.c lock/waiter_view.c lock/progress.c
- * lock/owner.c lock/owner_call.c commands/wrap.c commands/acquire.c commands/renew.c
+ * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold.c lock/wait.c
+ * lock/progress.c lock/owner.c lock/owner_call.c commands/wrap.c commands/acquire.c commands/renew.c
  * commands/release.c commands/release_stop.c commands/release_words.c redis/connection_trace.c
- * base/message.c lock/hold_set.c lock/wait_standby.c supervise/take_locks.c */
+ * base/message.c supervise/take_locks.c */
 #include <stdlib.h>
 #include <string.h>
 

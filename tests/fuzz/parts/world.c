@@ -21,7 +21,7 @@
 #include "cli/parse_args.h"
 #include "commands.h"
 #include "fuzz.h"
-#include "lock/hold_lease.h"
+#include "lock/hold.h"
 #include "lock/lock_list.h"
 #include "lock/owner.h"
 #include "output/watch.h"
