@@ -5,14 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
-#include "lock/lock.h"
 #include "redis/client_call.h"
-#include "redis/connection_trace.h"
 
-/* Renews every third of the lease, and sooner if something may have happened to the hold. */
 /* After so many events the caller looks at the deadline and at COMMAND's end. */
 #define EVENTS_AT_ONCE 100
 
@@ -23,6 +19,14 @@
 /* How soon a holder renews if its lock was handed over, with a short lease, or if it has no
  * connection yet, and so hears nothing. Many a COMMAND has ended by then. */
 #define EARLY_RENEW_MS 50
+
+/* How long a process that is about to end waits for the answers. */
+#define GIVE_UP_MS 2000
+
+/* Each lock of a set has so long, although the servers of others took all the time. */
+#define LEAST_MS 200
+
+/* ---- Renewals ---- */
 
 /* A holder gives a connection up soon: the server may have moved, and the lease does not wait. */
 static void hurry(const struct hold *hold, int64_t timeout_ms)
@@ -37,25 +41,23 @@ static void hurry(const struct hold *hold, int64_t timeout_ms)
 	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
 }
 
-void hold_init(struct hold *hold, struct lock *lock, struct client *client, int64_t timeout_ms)
+void hold_init(struct hold *hold, struct lock *lock, struct client *client,
+	       struct messenger *messenger, int64_t timeout_ms)
 {
 	char channel[CHANNEL_MAX_BYTES];
 
-	*hold = (struct hold){
-		.lock = lock, .client = client, .state = HOLD_HELD, .patience_ms = timeout_ms};
+	*hold = (struct hold){.lock = lock,
+			      .client = client,
+			      .messenger = messenger,
+			      .steps = {.messenger = messenger},
+			      .patience_ms = timeout_ms};
+	connection_trace_skip(&hold->steps, client);
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
-	hold->ends_ms = lock->deadline_ms;
 	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
 	wire_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);
-}
-
-void hold_start(struct hold *hold)
-{
-	hold->lock->starts = true;
-	hold->renew_ms = 0;
 }
 
 static void renew(struct hold *hold)
@@ -90,66 +92,81 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 	}
 }
 
+/* token: the one that the lock had before. left_ms: how much of the lease was left. */
+static void tell_renewal(const struct hold *hold, const char *token, int64_t left_ms)
+{
+	const struct lock *lock = hold->lock;
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
+
+	if (strcmp(lock->token, token) != 0)
+		message_event(hold->messenger, LOG_INFO,
+			      "took lock %s up again after a loss of data, token %s",
+			      lock->keys.shown, lock->token);
+	if (hold->state == HOLD_HELD)
+		message_step(
+			hold->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
+			lock->keys.shown, duration_show(took, clock_ms() - hold->client->sent_ms),
+			duration_show(left, left_ms), *hold->why ? ", but " : "", hold->why);
+}
+
 static void renewed(struct hold *hold)
 {
-	const int64_t ends_ms = hold->ends_ms;
+	struct lock *lock = hold->lock;
+	struct client *client = hold->client;
+	const int64_t left_ms = lock->deadline_ms - client->sent_ms;
+	char token[TOKEN_MAX_BYTES];
 	struct renew_reply reply;
-	struct error err;
 
-	if (lock_read_renewal(hold->lock, hold->client, &reply, &err) < 0) {
-		hold->client->error = err; /* perhaps the next answer makes sense */
-		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 3;
+	strcpy(token, lock->token);
+	/* after an answer that makes no sense the next one perhaps does */
+	if (lock_read_renewal(lock, client, &reply, &client->error) < 0) {
+		hold->renew_ms = clock_ms() + lock->lease_ms / 3;
 		return;
 	}
-	hold->renew_ms = hold->client->sent_ms + hold->lock->lease_ms / 3;
+	hold->renew_ms = client->sent_ms + lock->lease_ms / 3;
 	hold->why[0] = '\0';
-	if ((reply.outcome == RENEWED || reply.outcome == RENEW_UNSAFE) && *reply.by)
-		snprintf(hold->asked_by, sizeof(hold->asked_by), "%s", reply.by);
-	if (reply.outcome == RENEWED || reply.outcome == RENEW_UNSAFE)
-		hold->ends_ms = hold->client->sent_ms + reply.ttl_ms;
-	if (reply.outcome == RENEWED) {
+	switch (reply.outcome) {
+	case RENEWED:
 		if (hold->is_told_late)
 			hold->renew_ms = pace_ms(&hold->pace);
 		hold->is_told = hold->is_told_late;
-		hurry(hold, hold->lock->lease_ms / 6);
-	}
-	hold->is_told_late = false;
-	hold->renewals++;
-	hold->took_ms = clock_ms() - hold->client->sent_ms;
-	hold->left_ms = ends_ms - hold->client->sent_ms;
-	if (reply.outcome == RENEW_UNSAFE) {
-		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+		hurry(hold, lock->lease_ms / 6);
+		break;
+	case RENEW_UNSAFE:
+		hold->renew_ms = clock_ms() + lock->lease_ms / 20;
 		snprintf(hold->why, sizeof(hold->why),
-			 "only %lld of %" PRId64 " replicas confirmed it", hold->client->replicas,
-			 hold->lock->replicas);
-	} else if (reply.outcome == RENEW_LATE) {
+			 "only %lld of %" PRId64 " replicas confirmed it", client->replicas,
+			 lock->options->replicas);
+		break;
+	case RENEW_LATE:
 		snprintf(hold->why, sizeof(hold->why),
 			 "its lease had ended when the server took it up again");
-	} else if (reply.outcome == RENEW_LOST) {
+		break;
+	case RENEW_LOST:
 		lose(hold, &reply);
-	} else if (reply.outcome == RENEW_RELEASED) {
+		break;
+	case RENEW_RELEASED:
 		hold->state = HOLD_RELEASED;
+		break;
+	case RENEW_NOT_BY_HAND:
+		break;
 	}
-}
-
-/* Why the lease has ended, or is about to. */
-static const char *trouble(const struct hold *hold)
-{
-	if (hold->client->error.status)
-		return hold->client->error.text;
-	if (*hold->why)
-		return hold->why;
-	return hold->client->phase == REQUEST_CONFIRMING ? "too few replicas confirmed it"
-							 : "its lease could not be renewed in time";
+	hold->is_told_late = false;
+	if ((reply.outcome == RENEWED || reply.outcome == RENEW_UNSAFE) && *reply.by)
+		snprintf(hold->asked_by, sizeof(hold->asked_by), "%s", reply.by);
+	tell_renewal(hold, token, left_ms);
 }
 
 void hold_expire(struct hold *hold)
 {
-	const char *why = trouble(hold);
-
 	hold->state = HOLD_EXPIRED;
-	if (why != hold->why)
-		snprintf(hold->why, sizeof(hold->why), "%s", why);
+	if (hold->client->error.status)
+		snprintf(hold->why, sizeof(hold->why), "%s", hold->client->error.text);
+	else if (!*hold->why)
+		snprintf(hold->why, sizeof(hold->why), "%s",
+			 hold->client->phase == REQUEST_CONFIRMING
+				 ? "too few replicas confirmed it"
+				 : "its lease could not be renewed in time");
 }
 
 /* Returns false when nothing more is to be done now. */
@@ -157,7 +174,8 @@ static bool step(struct hold *hold)
 {
 	struct client *client = hold->client;
 	/* the answer to a renewal that left in time may have come, and count */
-	const bool is_over = clock_ms() >= hold->ends_ms;
+	const bool is_over = clock_ms() >= hold->lock->deadline_ms;
+	enum client_event event;
 
 	if (is_over && client->phase < REQUEST_SENT) {
 		hold_expire(hold);
@@ -165,7 +183,9 @@ static bool step(struct hold *hold)
 	}
 	if (!client_has_request(client) && clock_ms() >= hold->renew_ms)
 		renew(hold);
-	switch (client_step(client)) {
+	event = client_step(client);
+	connection_trace_tell(&hold->steps, client);
+	switch (event) {
 	case CLIENT_NOTHING:
 	case CLIENT_CHANGED:
 		if (is_over)
@@ -202,14 +222,11 @@ void hold_step(struct hold *hold)
 		;
 }
 
-void hold_let_go(struct hold *hold, int64_t until_ms)
+int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 {
-	struct request request;
-	struct error ignored;
+	const int64_t wake = earliest(client_wait(hold->client, slot), hold->renew_ms);
 
-	client_cancel(hold->client);
-	wire_release(hold->lock, &request);
-	client_call(hold->client, &request, until_ms, false, &ignored);
+	return earliest(wake, hold->lock->deadline_ms);
 }
 
 const char *hold_lost_why(const struct hold *hold)
@@ -227,12 +244,7 @@ const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, cons
 	return strcat(text, asker);
 }
 
-int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
-{
-	const int64_t wake = earliest(client_wait(hold->client, slot), hold->renew_ms);
-
-	return earliest(wake, hold->ends_ms);
-}
+/* ---- Giving back ---- */
 
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 {
@@ -240,7 +252,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	enum release_outcome outcome;
 
 	/* a renewal that is not answered soon never will be: the connection is no good */
-	if (clock_ms() < hold->ends_ms)
+	if (clock_ms() < hold->lock->deadline_ms)
 		client_finish(hold->client,
 			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
 	else
@@ -268,18 +280,16 @@ static void tell_failure(struct messenger *messenger, const char *name, const st
 			shorten_to(cause, MESSAGE_CHARACTERS - taken, err->text));
 }
 
-void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms)
+void hold_release_and_tell(struct hold *hold, int64_t until_ms)
 {
+	struct messenger *messenger = hold->messenger;
 	const char *name = hold->lock->keys.shown;
 	const int64_t from_ms = clock_ms();
-	struct connection_trace steps = {.messenger = messenger};
 	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];
 	struct error err;
-	int result;
+	const int result = hold_release(hold, until_ms, &err);
 
-	connection_trace_skip(&steps, hold->client);
-	result = hold_release(hold, until_ms, &err);
-	connection_trace_tell(&steps, hold->client);
+	connection_trace_tell(&hold->steps, hold->client);
 	duration_show(took, clock_ms() - from_ms);
 	duration_show(held, from_ms - hold->lock->since_ms);
 	if (result < 0)
@@ -290,50 +300,32 @@ void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64
 			      result > 0 ? "; the server keeps it for the rest of --min-hold" : "");
 }
 
-/* Each lock is renewed for itself; only the start of COMMAND concerns all of them. */
-/* How long a process that is about to end waits for the answers. */
-#define GIVE_UP_MS 2000
+/* Frees the lock of a hold that has expired, if the server still has it. */
+static void let_go(struct hold *hold)
+{
+	struct request request;
+	struct error ignored;
 
-/* Each lock has so long, although the servers of others took all the time. */
-#define LEAST_MS 200
+	client_cancel(hold->client);
+	wire_release(hold->lock, &request);
+	client_call(hold->client, &request, clock_ms() + LEAST_MS, false, &ignored);
+}
+
+/* ---- Sets ---- */
 
 void hold_set_take(const struct hold_set *set, struct member *member)
 {
-	hold_init(&member->hold, &member->lock, &member->client, set->timeout_ms);
-	member->steps = (struct connection_trace){.messenger = set->messenger};
-	connection_trace_skip(&member->steps, &member->client);
-}
-
-/* token: the one that the lock had before. */
-static void tell_renewal(const struct hold_set *set, const struct hold *hold, const char *token)
-{
-	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
-
-	if (strcmp(hold->lock->token, token) != 0)
-		message_event(set->messenger, LOG_INFO,
-			      "took lock %s up again after a loss of data, token %s",
-			      hold->lock->keys.shown, hold->lock->token);
-	if (hold->state == HOLD_HELD)
-		message_step(set->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
-			     hold->lock->keys.shown, duration_show(took, hold->took_ms),
-			     duration_show(left, hold->left_ms), *hold->why ? ", but " : "",
-			     hold->why);
+	hold_init(&member->hold, &member->lock, &member->client, set->messenger, set->timeout_ms);
 }
 
 struct member *hold_set_step(const struct hold_set *set)
 {
 	for (int i = 0; i < set->count; i++) {
 		struct member *member = &set->members[i];
-		const unsigned renewals = member->hold.renewals;
-		char token[TOKEN_MAX_BYTES];
 
 		if (member->hold.state != HOLD_HELD)
 			continue;
-		strcpy(token, member->lock.token);
 		hold_step(&member->hold);
-		connection_trace_tell(&member->steps, &member->client);
-		if (member->hold.renewals != renewals)
-			tell_renewal(set, &member->hold, token);
 		if (member->hold.state != HOLD_HELD)
 			return member;
 	}
@@ -393,13 +385,16 @@ static bool may_start(const struct member *member)
 	       lock_is_fresh(&member->lock);
 }
 
-/* Tells the server with the next renewal that COMMAND starts, and at once if it must know. */
+/* Tells the server with the next renewal that COMMAND starts, and at once if it must know. The lock
+ * becomes one of the kind LOCK_WRAP when the server has confirmed that. */
 static void say_start(struct member *member)
 {
-	if (member->lock.kind == LOCK_WRAP)
+	if (member->lock.kind == LOCK_WRAP) {
 		member->lock.starts = true;
-	else if (!member->lock.starts && !client_has_request(&member->client))
-		hold_start(&member->hold);
+	} else if (!member->lock.starts && !client_has_request(&member->client)) {
+		member->lock.starts = true;
+		member->hold.renew_ms = 0;
+	}
 }
 
 struct member *hold_set_start(const struct hold_set *set)
@@ -426,10 +421,9 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 		if (until_ms < clock_ms() + LEAST_MS)
 			until_ms = clock_ms() + LEAST_MS;
 		if (hold->state == HOLD_HELD)
-			hold_release_and_tell(hold, set->messenger,
-					      earliest(until_ms, hold->ends_ms));
+			hold_release_and_tell(hold, earliest(until_ms, hold->lock->deadline_ms));
 		else if (hold->state == HOLD_EXPIRED)
-			hold_let_go(hold, clock_ms() + LEAST_MS);
+			let_go(hold);
 	}
 }
 
@@ -438,8 +432,8 @@ void hold_set_give_up(const struct hold_set *set)
 	for (int i = 0; i < set->count; i++) {
 		struct hold *hold = &set->members[i].hold;
 
-		set->members[i].lock.unused = true;
-		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
+		hold->lock->end.unused = true;
+		if (hold->state == HOLD_HELD && clock_ms() >= hold->lock->deadline_ms)
 			hold_expire(hold);
 	}
 	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));

@@ -11,8 +11,6 @@
 #include "redis/client.h"
 #include "redis/connection_trace.h"
 
-struct messenger;
-
 enum hold_state {
 	HOLD_HELD,
 	HOLD_RELEASED, /* another process gave this hold back */
@@ -24,28 +22,22 @@ enum hold_state {
 struct hold {
 	struct lock *lock;
 	struct client *client;
+	struct messenger *messenger; /* is told of each renewal */
+	struct connection_trace steps;
 	enum hold_state state;
 	bool is_told;        /* a message has come since the last renewal */
 	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
 	int64_t renew_ms;    /* when the next renewal is due */
-	int64_t ends_ms;     /* as lock->deadline_ms, but replicas may know nothing of it */
-	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
-	unsigned renewals;   /* how many have been answered */
-	int64_t took_ms;     /* how long the last one took ... */
-	int64_t left_ms;     /* ... and how much of the lease was left when it was asked for */
 	int64_t patience_ms; /* the longest timeout of the client */
+	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
 	char why[700];       /* why it is lost, or about to be, for people; or "" */
 	char asked_by[BY_MAX_BYTES]; /* who asks it to stop; "": nobody */
 };
 
 /* Takes over a lock that was just granted over this client. timeout_ms: the longest that the client
  * is to wait for a reply. */
-void hold_init(struct hold *hold, struct lock *lock, struct client *client, int64_t timeout_ms);
-
-/* The wrap has all of its locks now: the next renewal, which is due at once, tells the server that
- * COMMAND starts. The lock is of the kind LOCK_WRAP when the server has confirmed that. No request
- * is under way. */
-void hold_start(struct hold *hold);
+void hold_init(struct hold *hold, struct lock *lock, struct client *client,
+	       struct messenger *messenger, int64_t timeout_ms);
 
 /* Renews when that is due and reads the server's answers; never waits. Tries an unreachable server
  * again and again until the lease has ended. Then it sends no renewal, and the hold has expired:
@@ -55,10 +47,6 @@ void hold_step(struct hold *hold);
 
 /* The caller counts the hold as expired from now on. */
 void hold_expire(struct hold *hold);
-
-/* Frees the lock of a hold that has expired, if the server still has it. Waits until until_ms, and
- * tells nobody how that went. */
-void hold_let_go(struct hold *hold, int64_t until_ms);
 
 /* Why the lock is not held any more. */
 const char *hold_lost_why(const struct hold *hold);
@@ -76,21 +64,21 @@ int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 
 /* The same, and tells how that went. */
-void hold_release_and_tell(struct hold *hold, struct messenger *messenger, int64_t until_ms);
+void hold_release_and_tell(struct hold *hold, int64_t until_ms);
 
-/* Several locks that one process takes one after the other and then holds, each over a connection
- * of its own: in a cluster they may be on different nodes. Most often it is one lock. */
+/* ---- Several locks that one process takes one after the other and then holds ---- */
+
 #define HOLDS_MAX (ALSO_MAX + 1)
 
-/* One of the locks. hold is valid from hold_set_take on. */
+/* One of the locks, over a connection of its own: in a cluster they may be on different nodes. hold
+ * is valid from hold_set_take on. */
 struct member {
 	struct lock lock;
 	struct client client;
 	struct hold hold;
-	struct connection_trace steps; /* of the client, while the lock is held */
 };
 
-/* In the order in which they are taken. */
+/* In the order in which they are taken. Most often it is one lock. */
 struct hold_set {
 	struct member *members;
 	int count;
@@ -101,8 +89,8 @@ struct hold_set {
 /* The lock was just granted, or is taken over from another process. */
 void hold_set_take(const struct hold_set *set, struct member *member);
 
-/* Renews the locks when that is due, reads the server's answers, and tells both; never waits.
- * Returns a lock that turns out to be held no more: call it again until NULL. */
+/* Renews the locks when that is due, and reads the server's answers; never waits. Returns a lock
+ * that turns out to be held no more: call it again until NULL. */
 struct member *hold_set_step(const struct hold_set *set);
 
 /* Of those that are held, one that somebody asks for (release --stop); or NULL. */

@@ -5,9 +5,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +13,35 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cli/options.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 
-/* Redisson's names for its keys, and ours beside them, all in the slot of NAME in a cluster. */
-static const char queue_prefix[] = "redisson_lock_queue:";
-static const char timeouts_prefix[] = "redisson_lock_timeout:";
-static const char state_prefix[] = "fairlock:";
-static const char log_prefix[] = "fairlock_log:";
-static const char ours_prefix[] = "fairlock_queue:";
-static const char holders_prefix[] = "fairlock_holders:";
-static const char done_prefix[] = "fairlock_done:";
-static const char channel_prefix[] = "redisson_lock__channel:";
+#define DIGITS "0123456789"
 
-static const char *const prefixes[] = {
-	queue_prefix, timeouts_prefix, state_prefix, log_prefix,
-	ours_prefix,  holders_prefix,  done_prefix,  channel_prefix,
+/* Our leases last 30 days at most, but a Redisson client may hold the lock. */
+#define TTL_MAX_MS (INT64_C(1) << 50)
+
+/* Stands before the period of --once-ok in requests. */
+#define ONCE_OK "ok"
+
+/* ---- Keys: Redisson's, and ours beside them, all in the slot of NAME in a cluster ---- */
+
+static const struct {
+	const char *prefix;
+	size_t at; /* where struct lock_keys has the key */
+} derived[] = {
+	{"redisson_lock_queue:", offsetof(struct lock_keys, queue)},
+	{"redisson_lock_timeout:", offsetof(struct lock_keys, timeouts)},
+	{"fairlock:", offsetof(struct lock_keys, state)},
+	{"fairlock_log:", offsetof(struct lock_keys, log)},
+	{"fairlock_queue:", offsetof(struct lock_keys, ours)},
+	{"fairlock_holders:", offsetof(struct lock_keys, holders)},
+	{"fairlock_done:", offsetof(struct lock_keys, done)},
+	{"redisson_lock__channel:", offsetof(struct lock_keys, channel)},
 };
+
+#define DERIVED (sizeof(derived) / sizeof(derived[0]))
 
 static bool is_foreign_dash(uint32_t code)
 {
@@ -86,16 +96,6 @@ static int check_text(const char *name, struct error *err)
 			      : 0;
 }
 
-static int check_prefix(const char *name, struct error *err)
-{
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: names that begin with '%s' are reserved",
-				    prefixes[i]);
-	return 0;
-}
-
 /* The part of a key that a cluster hashes: the text between the first { and the next }, or the
  * whole key if that is empty. Returns its length. */
 static size_t hash_tag(const char *key, const char **tag)
@@ -119,38 +119,30 @@ static bool share_slot(const char *key, const char *other)
 	return hash_tag(other, &other_tag) == length && memcmp(tag, other_tag, length) == 0;
 }
 
-static void derive(char *key, const char *prefix, const char *name)
-{
-	const bool braces = strchr(name, '{') == NULL;
-
-	key = stpcpy(key, prefix);
-	if (braces)
-		*key++ = '{';
-	key = stpcpy(key, name);
-	strcpy(key, braces ? "}" : "");
-}
-
 int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 {
-	size_t length = strlen(name);
+	const bool braces = strchr(name, '{') == NULL;
+	const size_t length = strlen(name);
 
 	if (length == 0)
 		return fail(err, STATUS_USAGE, "cannot use NAME: it is empty");
 	if (length > NAME_MAX_BYTES)
 		return fail(err, STATUS_USAGE, "cannot use NAME: it is longer than %d bytes",
 			    NAME_MAX_BYTES);
-	if (check_text(name, err) < 0 || check_prefix(name, err) < 0)
+	if (check_text(name, err) < 0)
 		return -1;
 	memcpy(keys->name, name, length + 1);
 	shorten(keys->shown, name);
-	derive(keys->queue, queue_prefix, name);
-	derive(keys->timeouts, timeouts_prefix, name);
-	derive(keys->state, state_prefix, name);
-	derive(keys->log, log_prefix, name);
-	derive(keys->ours, ours_prefix, name);
-	derive(keys->holders, holders_prefix, name);
-	derive(keys->done, done_prefix, name);
-	derive(keys->channel, channel_prefix, name);
+	for (size_t i = 0; i < DERIVED; i++) {
+		const char *prefix = derived[i].prefix;
+
+		if (strncmp(name, prefix, strlen(prefix)) == 0)
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: names that begin with '%s' are reserved",
+				    prefix);
+		snprintf((char *)keys + derived[i].at, KEY_MAX_BYTES, "%s%s%s%s", prefix,
+			 braces ? "{" : "", name, braces ? "}" : "");
+	}
 	/* The other keys differ only before the first brace. */
 	if (!share_slot(keys->name, keys->queue))
 		return fail(
@@ -159,8 +151,10 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 	return 0;
 }
 
+/* ---- Modes ---- */
+
 /* The longest list of slots is long, and most processes want none: so it has static memory. */
-const char *want_make(const char *slots, bool shared)
+static const char *make_want(const char *slots, bool shared)
 {
 	static char text[SLOTS_MOST * SLOT_MAX_BYTES + 1];
 
@@ -175,13 +169,6 @@ const char *mode_word(const char *mode)
 	return *mode == MODE_SLOT               ? "slots"
 	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
 						: "exclusive";
-}
-
-int64_t mode_slots(const char *mode)
-{
-	int64_t slots = 0;
-
-	return sscanf(mode, "=%4" SCNd64, &slots) == 1 && slots > 0 ? slots : 0;
 }
 
 const char *want_word(const char *want)
@@ -205,7 +192,70 @@ bool want_is_slot(const char *want)
 	return *want == '#' || *want == MODE_SLOT;
 }
 
-/* Each request is the script's arguments in the order that its contract in lua/scripts has. */
+/* ---- State ---- */
+
+/* Writes nothing if the number is below the least. */
+static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t least)
+{
+	if (number >= least)
+		snprintf(text, NUMBER_MAX_BYTES, "%" PRId64, number);
+}
+
+static int act_as(struct lock *lock, const char *owner, struct error *err)
+{
+	char shown[SHORT_MAX_BYTES];
+
+	if (!owner_is_valid(owner))
+		return fail(err, STATUS_USAGE,
+			    "cannot act as owner '%s': this is no id; acquire prints the id",
+			    shorten(shown, owner));
+	snprintf(lock->id, sizeof(lock->id), "%s", owner);
+	lock->inherited = &lock->id;
+	lock->inherited_count = 1;
+	return 0;
+}
+
+int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
+	      const struct options *options, char *const *words, struct error *err)
+{
+	memset(lock, 0, sizeof(*lock));
+	if (lock_keys_make(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
+		return -1;
+	memcpy(lock->request, lock->id, sizeof(lock->request));
+	lock->options = options;
+	lock->kind = kind;
+	lock->lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+	lock->inherited_count = owner_inherited(&lock->inherited);
+	if (lock->inherited_count == HELD_MAX)
+		return fail(err, STATUS_USAGE,
+			    "cannot take lock %s: this process is inside %d locks already",
+			    lock->keys.shown, HELD_MAX);
+	owner_describe(lock->by, options->while_pid ? options->while_pid : getpid(), words,
+		       options->reason);
+	strcpy(lock->mode, MODE_EXCLUSIVE);
+	lock->wish.mode = make_want(options->slots, options->shared);
+	put_number(lock->wish.lease, lock->lease_ms, 0);
+	put_number(lock->wish.limit, options->max_queue, 0);
+	put_number(lock->wish.period, options->once_per_ms, 1);
+	if (options->once_ok_ms)
+		snprintf(lock->wish.period, sizeof(lock->wish.period), ONCE_OK "%" PRId64,
+			 options->once_ok_ms);
+	put_number(lock->end.min_hold, options->min_hold_ms, 1);
+	return options->owner ? act_as(lock, options->owner, err) : 0;
+}
+
+const char *lock_slot(const struct lock *lock)
+{
+	return lock->mode[0] == MODE_SLOT ? lock->mode + 1 : NULL;
+}
+
+bool lock_is_fresh(const struct lock *lock)
+{
+	return lock->deadline_ms - clock_ms() > lock->ttl_ms / 5 * 3;
+}
+
+/* ---- Requests ---- */
+
 void wire_add_all(struct request *request, ...)
 {
 	const char *argument;
@@ -217,7 +267,9 @@ void wire_add_all(struct request *request, ...)
 	va_end(arguments);
 }
 
-void wire_add_strays(struct request *request)
+/* How many requests the client has left under way: every script that changes something uses it, so
+ * that a late copy of a request changes nothing. */
+static void add_strays(struct request *request)
 {
 	request->strays = request->argc;
 	wire_add(request, "0");
@@ -255,8 +307,8 @@ void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHA
 
 static void demand_replicas(const struct lock *lock, struct request *request, const char *durable)
 {
-	request->replicas = lock->replicas;
-	request->replicas_ms = lock->replicas_ms;
+	request->replicas = lock->options->replicas;
+	request->replicas_ms = earliest(lock->options->connect_timeout_ms, lock->lease_ms / 3);
 	request->durable = durable;
 }
 
@@ -280,20 +332,20 @@ static void add_inherited(const struct lock *lock, struct request *request)
 
 void wire_ask(struct lock *lock, struct request *request, bool try)
 {
-	begin(&lock->keys, request, &script_acquire, lock->want);
-	wire_add(request, lock->id, lock->request, kind_word(lock), lock->lease,
-		 try ? "try" : "wait", lock->ticket);
+	begin(&lock->keys, request, &script_acquire, lock->wish.mode);
+	wire_add(request, lock->id, lock->request, kind_word(lock), lock->wish.lease,
+		 try ? "try" : "wait", lock->place.ticket);
 	request->again = request->argc;
 	wire_add(request, "0");
-	wire_add(request, lock->limit, lock->by, lock->period);
-	wire_add_strays(request);
-	owner_draw_secret(lock->secret);
-	wire_add(request, lock->secret, lock->want);
-	if (lock->supersede && !*lock->newest) {
+	wire_add(request, lock->wish.limit, lock->by, lock->wish.period);
+	add_strays(request);
+	owner_draw_secret(lock->place.secret);
+	wire_add(request, lock->place.secret, lock->wish.mode);
+	if (lock->options->supersede && !*lock->place.newest) {
 		request->age = request->argc;
-		request->since_ms = lock->wanted_ms;
+		request->since_ms = lock->place.wanted_ms;
 	}
-	wire_add(request, lock->newest);
+	wire_add(request, lock->place.newest);
 	add_inherited(lock, request);
 	demand_replicas(lock, request, "granted");
 }
@@ -301,12 +353,12 @@ void wire_ask(struct lock *lock, struct request *request, bool try)
 void wire_renew(const struct lock *lock, struct request *request)
 {
 	begin(&lock->keys, request, &script_renew, lock->mode);
-	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->lease, lock->token,
-		 lock->by, lock->period);
-	wire_add_strays(request);
+	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->wish.lease,
+		 lock->token, lock->by, lock->wish.period);
+	add_strays(request);
 	wire_add(request, lock->mode);
-	if (*lock->want == '#')
-		wire_add(request, lock->starts ? "1" : "", lock->want);
+	if (*lock->wish.mode == '#')
+		wire_add(request, lock->starts ? "1" : "", lock->wish.mode);
 	else if (lock->starts)
 		wire_add(request, "1");
 	demand_replicas(lock, request, "renewed");
@@ -315,8 +367,9 @@ void wire_renew(const struct lock *lock, struct request *request)
 void wire_renew_as(const struct lock *lock, struct request *request, const char *owner)
 {
 	wire_begin(&lock->keys, request, &script_renew);
-	wire_add(request, owner, lock->request, "", lock->lease_ms ? lock->lease : "", "", "", "");
-	wire_add_strays(request);
+	wire_add(request, owner, lock->request, "", lock->options->lease_ms ? lock->wish.lease : "",
+		 "", "", "");
+	add_strays(request);
 }
 
 static void put_release(const struct lock *lock, struct request *request, const char *owner,
@@ -327,15 +380,15 @@ static void put_release(const struct lock *lock, struct request *request, const 
 	request->again = request->argc;
 	wire_add(request, "0");
 	wire_add(request, min_hold);
-	wire_add_strays(request);
-	wire_add(request, lock->status, lock->cause, only);
+	add_strays(request);
+	wire_add(request, lock->end.status, lock->end.cause, only);
 }
 
 void wire_release(const struct lock *lock, struct request *request)
 {
-	put_release(lock, request, lock->owner, lock->unused ? "unused" : "own", "", lock->min_hold,
-		    "");
-	request->tells = *lock->ticket != '\0'; /* where we have waited, others may wait */
+	put_release(lock, request, lock->owner, lock->end.unused ? "unused" : "own", "",
+		    lock->end.min_hold, "");
+	request->tells = *lock->place.ticket != '\0'; /* where we have waited, others may wait */
 }
 
 void wire_release_as(const struct lock *lock, struct request *request, const char *owner)
@@ -364,13 +417,13 @@ void wire_forget(const struct lock *lock, struct request *request)
 static void put_leave(struct request *request, const char *id, const char *own_id, const char *mode)
 {
 	wire_add(request, id, own_id);
-	wire_add_strays(request);
+	add_strays(request);
 	wire_add(request, mode);
 }
 
 void wire_leave(const struct lock *lock, struct request *request)
 {
-	begin(&lock->keys, request, &script_leave, lock->want);
+	begin(&lock->keys, request, &script_leave, lock->wish.mode);
 	put_leave(request, lock->id, lock->request, "own");
 	add_inherited(lock, request);
 }
@@ -383,75 +436,7 @@ void wire_remove(const struct lock_keys *keys, struct request *request, const ch
 	wire_add(request, by);
 }
 
-/* Believes no reply: a number is brought within bounds, and a text that does not fit is refused. */
-/* Our leases last 30 days at most, but a Redisson client may hold the lock. */
-#define TTL_MAX_MS (INT64_C(1) << 50)
-
-/* Stands before the period of --once-ok in requests. */
-#define ONCE_OK "ok"
-
-/* Writes nothing if the number is below the least. */
-static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t least)
-{
-	if (number >= least)
-		snprintf(text, NUMBER_MAX_BYTES, "%" PRId64, number);
-}
-
-static int act_as(struct lock *lock, const char *owner, struct error *err)
-{
-	char shown[SHORT_MAX_BYTES];
-
-	if (!owner_is_valid(owner))
-		return fail(err, STATUS_USAGE,
-			    "cannot act as owner '%s': this is no id; acquire prints the id",
-			    shorten(shown, owner));
-	snprintf(lock->id, sizeof(lock->id), "%s", owner);
-	lock->inherited = &lock->id;
-	lock->inherited_count = 1;
-	return 0;
-}
-
-int lock_init(struct lock *lock, const struct lock_options *options, struct error *err)
-{
-	memset(lock, 0, sizeof(*lock));
-	if (lock_keys_make(&lock->keys, options->name, err) < 0 || owner_new(lock->id, err) < 0)
-		return -1;
-	memcpy(lock->request, lock->id, sizeof(lock->request));
-	lock->kind = options->kind;
-	lock->lease_ms = options->lease_ms;
-	lock->replicas = options->replicas;
-	lock->replicas_ms = earliest(options->replicas_ms, options->lease_ms / 3);
-	lock->inherited_count = owner_inherited(&lock->inherited);
-	if (lock->inherited_count == HELD_MAX)
-		return fail(err, STATUS_USAGE,
-			    "cannot take lock %s: this process is inside %d locks already",
-			    lock->keys.shown, HELD_MAX);
-	owner_describe(lock->by, options->pid ? options->pid : getpid(), options->words,
-		       options->reason);
-	lock->want = want_make(options->slots, options->shared);
-	strcpy(lock->mode, MODE_EXCLUSIVE);
-	lock->supersede = options->supersede;
-	put_number(lock->lease, options->lease_ms, 0);
-	put_number(lock->limit, options->max_queue, 0);
-	put_number(lock->min_hold, options->min_hold_ms, 1);
-	put_number(lock->period, options->once_per_ms, 1);
-	if (options->once_ok_ms)
-		snprintf(lock->period, sizeof(lock->period), ONCE_OK "%" PRId64,
-			 options->once_ok_ms);
-	lock->handable =
-		(lock->kind == LOCK_WRAP || lock->kind == LOCK_WRAP_EARLY) && lock->replicas == 0;
-	return options->owner ? act_as(lock, options->owner, err) : 0;
-}
-
-const char *lock_slot(const struct lock *lock)
-{
-	return lock->mode[0] == MODE_SLOT ? lock->mode + 1 : NULL;
-}
-
-bool lock_is_fresh(const struct lock *lock)
-{
-	return lock->deadline_ms - clock_ms() > lock->ttl_ms / 5 * 3;
-}
+/* ---- Replies ---- */
 
 static bool is_tagged(const struct redisReply *reply, const char *tag, size_t elements)
 {
@@ -478,7 +463,7 @@ int lock_refused(const struct redisReply *reply, struct error *err)
 /* Returns -1 for a text that does not fit, or is empty. */
 static int copy_text(char *to, size_t size, const char *from)
 {
-	size_t length = strlen(from);
+	const size_t length = strlen(from);
 
 	if (length == 0 || length >= size)
 		return -1;
@@ -504,17 +489,6 @@ static void raise_token(struct lock *lock, const char *token)
 		(void)copy_token(lock, token); /* keeps the old one if this is none */
 }
 
-static int copy_grant(struct lock *lock, const char *owner, const char *token)
-{
-	bool is_ours = strcmp(owner, lock->id) == 0;
-
-	for (int i = 0; i < lock->inherited_count; i++)
-		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
-	if (!is_ours || copy_text(lock->owner, sizeof(lock->owner), owner) < 0)
-		return -1;
-	return copy_token(lock, token);
-}
-
 /* Whatever a server says, our sums do not overflow, and we do not spin. */
 static int64_t within(long long value, int64_t low, int64_t high)
 {
@@ -524,54 +498,71 @@ static int64_t within(long long value, int64_t low, int64_t high)
 /* granted OWNER TOKEN MS WAITED HOLDS MODE */
 static int read_grant(struct lock *lock, const struct client *client, struct ask_reply *out)
 {
-	if (client->replicas < lock->replicas)
+	const char *owner = reply_text(client->reply, 1);
+	bool is_ours = strcmp(owner, lock->id) == 0;
+
+	for (int i = 0; i < lock->inherited_count; i++)
+		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
+	if (client->replicas < lock->options->replicas)
 		out->outcome = ASK_UNSAFE;
 	lock->since_ms = client->sent_ms;
 	lock->ttl_ms = within(reply_number(client->reply, 3), 0, TTL_MAX_MS);
 	lock->deadline_ms = client->sent_ms + lock->ttl_ms;
-	if (copy_text(lock->mode, sizeof(lock->mode), reply_text(client->reply, 6)) < 0)
+	if (!is_ours || copy_text(lock->owner, sizeof(lock->owner), owner) < 0 ||
+	    copy_text(lock->mode, sizeof(lock->mode), reply_text(client->reply, 6)) < 0)
 		return -1;
-	return copy_grant(lock, reply_text(client->reply, 1), reply_text(client->reply, 2));
+	return copy_token(lock, reply_text(client->reply, 2));
 }
 
 /* queued TICKET MS FIRST TTL NOW MARKER */
 static int read_place(struct lock *lock, const struct client *client, struct ask_reply *out)
 {
-	lock->heard_ms = client->sent_ms;
-	lock->server_ms = within(reply_number(client->reply, 5), 0, TTL_MAX_MS);
+	struct lock_place *place = &lock->place;
+
+	place->heard_ms = client->sent_ms;
+	place->server_ms = within(reply_number(client->reply, 5), 0, TTL_MAX_MS);
 	out->ask_in_ms = within(reply_number(client->reply, 2), 1, TTL_MAX_MS);
 	out->first = reply_number(client->reply, 3) == 1;
 	out->ttl_ms = reply_number(client->reply, 4);
 	out->marker = reply_text(client->reply, 6);
 	if (strlen(out->marker) >= TOKEN_MAX_BYTES || out->marker[strspn(out->marker, DIGITS)])
 		return -1;
-	if (lock->supersede && !*lock->ticket)
-		put_number(lock->newest, lock->server_ms - (client->sent_ms - lock->wanted_ms), 1);
-	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
+	if (lock->options->supersede && !*place->ticket)
+		put_number(place->newest, place->server_ms - (client->sent_ms - place->wanted_ms),
+			   1);
+	return copy_text(place->ticket, sizeof(place->ticket), reply_text(client->reply, 1));
+}
+
+/* N of =N, which a script says where holders take one of N slots; 0 for any other mode. */
+static int64_t mode_slots(const char *mode)
+{
+	int64_t slots = 0;
+
+	return sscanf(mode, "=%4" SCNd64, &slots) == 1 && slots > 0 ? slots : 0;
 }
 
 /* OWNER BY HELD MODE COUNT NEXT HAND */
 struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at)
 {
+	const char *mode = reply_text(reply, at + 3);
+
 	if (reply_count(reply) < at + 7)
-		return (struct holder){
-			.owner = "", .by = "", .held_ms = -1, .next_ms = -1, .want = lock->want};
+		return (struct holder){.owner = "",
+				       .by = "",
+				       .held_ms = -1,
+				       .next_ms = -1,
+				       .want = lock->wish.mode};
 	return (struct holder){
 		.owner = reply_text(reply, at),
 		.by = reply_text(reply, at + 1),
-		.held_ms = holder_held_ms(reply_number(reply, at + 2)),
-		.mode = *reply_text(reply, at + 3),
-		.slots = mode_slots(reply_text(reply, at + 3)),
-		.count = within(reply_number(reply, at + 4), 0, HOLDERS_MAX),
+		.held_ms = within(reply_number(reply, at + 2), -TIMESTAMP_LAST_MS, TTL_MAX_MS),
+		.mode = *mode,
+		.slots = mode_slots(mode),
+		.count = reply_number(reply, at + 4),
 		.next_ms = within(reply_number(reply, at + 5), -1, TTL_MAX_MS),
 		.by_hand = strcmp(reply_text(reply, at + 6), "1") == 0,
-		.want = lock->want,
+		.want = lock->wish.mode,
 	};
-}
-
-static bool is_once_ok(const struct lock *lock)
-{
-	return strncmp(lock->period, ONCE_OK, strlen(ONCE_OK)) == 0;
 }
 
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
@@ -599,17 +590,14 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		if (!is_tagged(reply, answers[i].tag, answers[i].elements))
 			continue;
 		*out = (struct ask_reply){.outcome = answers[i].outcome,
-					  .waiters = reply_number(reply, 1),
-					  .replicas = client->replicas,
-					  .mode = reply_text(reply, 1),
-					  .by = reply_text(reply, 1),
-					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
+					  .number = within(reply_number(reply, 1), 0, TTL_MAX_MS),
+					  .word = reply_text(reply, 1),
 					  .holder =
 						  lock_read_holder(lock, reply, answers[i].holder)};
 		out->holder.is_last = out->outcome != ASK_RAN;
 		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
 		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0) ||
-		    (out->outcome == ASK_RAN_OK && !is_once_ok(lock)))
+		    (out->outcome == ASK_RAN_OK && !lock->options->once_ok_ms))
 			return reply_nonsense(err);
 		return 0;
 	}
@@ -624,7 +612,7 @@ static enum renew_outcome renewal_outcome(const struct lock *lock, const struct 
 
 	if (may_be_taken_up && clock_ms() >= lock->deadline_ms)
 		return RENEW_LATE;
-	return client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
+	return client->replicas < lock->options->replicas ? RENEW_UNSAFE : RENEWED;
 }
 
 int lock_read_renewal(struct lock *lock, const struct client *client, struct renew_reply *out,
@@ -680,18 +668,7 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 	return 0;
 }
 
-const struct holder *lock_read_leave(const struct lock *lock, const struct redisReply *reply,
-				     struct holder *holder)
-{
-	*holder = lock_read_holder(lock, reply, 1);
-	holder->is_last = true;
-	return is_tagged(reply, "left", 4) && *holder->owner ? holder : NULL;
-}
-
-/* A grant by message saves the waiter a request. Any client that may publish can send such a
- * message, so a real one repeats the secret of the waiter's last request. */
-/* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one */
-#define HANDED "granted"
+/* ---- Grants by message ---- */
 
 /* At most this part of the time to live may have passed when the waiter hears the message. */
 #define HANDED_PART 10
@@ -699,65 +676,6 @@ const struct holder *lock_read_leave(const struct lock *lock, const struct redis
 /* While two clocks count the same time they differ by at most this much, and this part of it. */
 #define CLOCKS_SLACK_MS 20
 #define CLOCKS_SLACK_PART 1000
-
-/* The parts of a message that hands the lock over. */
-struct handing {
-	char token[TOKEN_MAX_BYTES];
-	char ttl_ms[TOKEN_MAX_BYTES];
-	char at_ms[TOKEN_MAX_BYTES]; /* when, by the server's clock */
-	char secret[SECRET_BYTES];
-	char mode[MODE_MAX_BYTES];
-};
-
-/* Reads a blank and 1 to size - 1 of these characters. Returns the rest of the text, or NULL. */
-static const char *read_word(const char *text, const char *characters, char *word, size_t size)
-{
-	const size_t length = *text == ' ' ? strspn(text + 1, characters) : 0;
-
-	if (length == 0 || length >= size)
-		return NULL;
-	memcpy(word, text + 1, length);
-	word[length] = '\0';
-	return text + 1 + length;
-}
-
-/* Reads a blank and a slot, if the lock has slots. Returns false if the text has another form. */
-static bool read_mode(struct handing *out, const struct lock *lock, const char *text)
-{
-	const bool has_slot = *text == ' ' && text[1] && !strchr(text + 1, ' ') &&
-			      strlen(text + 1) < SLOT_MAX_BYTES;
-
-	if (!want_is_slot(lock->want)) {
-		snprintf(out->mode, sizeof(out->mode), "%s", lock->want);
-		return *text == '\0';
-	}
-	if (has_slot)
-		snprintf(out->mode, sizeof(out->mode), "%c%s", MODE_SLOT, text + 1);
-	return has_slot;
-}
-
-/* False if any part of the text has another form. */
-static bool read_handing(struct handing *out, const struct lock *lock, const char *text)
-{
-	if (strncmp(text, HANDED, strlen(HANDED)) != 0)
-		return false;
-	text += strlen(HANDED);
-	return (text = read_word(text, DIGITS, out->token, sizeof(out->token))) &&
-	       (text = read_word(text, DIGITS, out->ttl_ms, sizeof(out->ttl_ms))) &&
-	       (text = read_word(text, DIGITS, out->at_ms, sizeof(out->at_ms))) &&
-	       (text = read_word(text, SECRET_DIGITS, out->secret, sizeof(out->secret))) &&
-	       read_mode(out, lock, text);
-}
-
-/* The time that this takes tells nothing about the secret. */
-static bool is_secret(const struct lock *lock, const char *word)
-{
-	unsigned difference = strlen(word) != SECRET_BYTES - 1 || !*lock->secret;
-
-	for (size_t i = 0; i < SECRET_BYTES - 1 && word[i]; i++)
-		difference |= (unsigned char)(word[i] ^ lock->secret[i]);
-	return difference == 0;
-}
 
 static bool is_own_channel(const struct lock *lock, const struct client *client)
 {
@@ -770,36 +688,47 @@ static bool is_own_channel(const struct lock *lock, const struct client *client)
 /* Converts a time of the server's clock to ours, but to no time before the server's last answer.
  * Returns -1 for a time in our future. Then our clock stood still for a while, as that of a virtual
  * machine does, or the server's was set: we cannot tell how old the message is. */
-static int64_t ours_of(const struct lock *lock, int64_t at_ms)
+static int64_t ours_of(const struct lock_place *place, int64_t at_ms)
 {
-	const int64_t since = at_ms - lock->server_ms;
-	const int64_t waited = clock_ms() - lock->heard_ms;
+	const int64_t since = at_ms - place->server_ms;
+	const int64_t waited = clock_ms() - place->heard_ms;
 
 	if (since > waited + CLOCKS_SLACK_MS + waited / CLOCKS_SLACK_PART)
 		return -1;
-	return lock->heard_ms + (since < 0 ? 0 : earliest(since, waited));
+	return place->heard_ms + (since < 0 ? 0 : earliest(since, waited));
 }
 
+/* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one. Such a message saves the waiter
+ * a request, which with --replicas, and for acquire, must be made all the same. Any client that may
+ * publish can send one, so a real one repeats the secret of the waiter's last request. */
 bool handover_accept(struct lock *lock, const struct client *client)
 {
-	struct handing handing;
-	int64_t ttl_ms, since_ms;
+	const bool wants_slot = want_is_slot(lock->wish.mode);
+	char token[TOKEN_MAX_BYTES], secret[SECRET_BYTES], slot[SLOT_MAX_BYTES], rest;
+	int64_t ttl_ms, at_ms, since_ms;
+	const int words =
+		sscanf(client->message,
+		       "granted %16[0-9] %16" SCNd64 " %16" SCNd64 " %16[0-9a-f] %64[^ ] %c", token,
+		       &ttl_ms, &at_ms, secret, slot, &rest);
 
-	if (!lock->handable || !is_own_channel(lock, client) ||
-	    !read_handing(&handing, lock, client->message) || !is_secret(lock, handing.secret))
+	if (lock->options->replicas > 0 || lock->kind > LOCK_WRAP_EARLY ||
+	    !is_own_channel(lock, client) || words != (wants_slot ? 5 : 4) ||
+	    !*lock->place.secret || strcmp(secret, lock->place.secret) != 0)
 		return false;
-	ttl_ms = strtoll(handing.ttl_ms, NULL, 10);
-	since_ms = ours_of(lock, strtoll(handing.at_ms, NULL, 10));
+	since_ms = ours_of(&lock->place, at_ms);
 	/* a message that was long under way may be out of date: another owner may hold the lock */
-	if (since_ms < 0 || ttl_ms == 0 || ttl_ms > lock->lease_ms ||
+	if (since_ms < 0 || ttl_ms <= 0 || ttl_ms > lock->lease_ms ||
 	    clock_ms() - since_ms > ttl_ms / HANDED_PART)
 		return false;
 	lock->since_ms = since_ms;
 	lock->ttl_ms = ttl_ms;
 	lock->deadline_ms = since_ms + ttl_ms;
 	lock->handed = true;
-	memcpy(lock->token, handing.token, sizeof(lock->token));
-	memcpy(lock->mode, handing.mode, sizeof(lock->mode));
-	memcpy(lock->owner, lock->id, sizeof(lock->owner));
+	strcpy(lock->token, token);
+	strcpy(lock->owner, lock->id);
+	if (wants_slot)
+		snprintf(lock->mode, sizeof(lock->mode), "%c%s", MODE_SLOT, slot);
+	else
+		snprintf(lock->mode, sizeof(lock->mode), "%s", lock->wish.mode);
 	return true;
 }

@@ -20,6 +20,10 @@
 #include "lock/lock.h"
 #include "redis/password.h"
 
+#define UUID_LENGTH 36
+
+/* ---- The processes above us ---- */
+
 /* /proc/PID/stat may be read by all users, unlike the environment of root's processes. */
 struct process {
 	pid_t pid;
@@ -58,62 +62,40 @@ static bool look_at(struct process *process, const char *folder)
 	return true;
 }
 
+/* False if /proc is that of another PID namespace. */
 static bool look_at_us(struct process *us)
 {
 	return look_at(us, "self") && us->pid == getpid();
 }
 
-/* Goes from a process to its parent. */
-static bool go_up(struct process *process)
+/* Whether the process drew this owner id. */
+static bool drew(const struct process *process, const char *owner)
 {
-	char folder[16];
+	char end[24];
+	const size_t length =
+		(size_t)snprintf(end, sizeof(end), "%08x:%d", process->mark, (int)process->pid);
 
-	snprintf(folder, sizeof(folder), "%d", (int)process->parent);
-	return process->parent > 0 && look_at(process, folder);
+	return strlen(owner) > length && strcmp(owner + strlen(owner) - length, end) == 0;
 }
 
-uint32_t ancestor_mark(void)
-{
-	struct process us;
-
-	return look_at_us(&us) ? us.mark : 0;
-}
-
-bool ancestor_runs_program(void)
+bool owner_is_above(const char *owner)
 {
 	struct process us, above;
+	char folder[16];
 
 	if (!look_at_us(&us))
 		return false;
-	above = us;
-	while (go_up(&above))
-		if (strcmp(above.name, us.name) == 0)
-			return true;
-	return false;
-}
-
-bool ancestor_drew(const char *owner)
-{
-	struct process above;
-	char end[24];
-
-	if (!look_at_us(&above))
-		return false;
-	while (go_up(&above)) {
-		const int length =
-			snprintf(end, sizeof(end), "%08x:%d", (unsigned)above.mark, (int)above.pid);
-
-		if (strlen(owner) > (size_t)length &&
-		    strcmp(owner + strlen(owner) - length, end) == 0)
+	for (above = us; above.parent > 0;) {
+		snprintf(folder, sizeof(folder), "%d", (int)above.parent);
+		if (!look_at(&above, folder))
+			return false;
+		if (owner ? drew(&above, owner) : strcmp(above.name, us.name) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* Ids have the form of Redisson's, so that both kinds of clients share a queue. The last eight
- * digits of the UUID mark the process that drew it (ancestor.h), the others are random. */
-#define WORD_SEPARATOR " "
-#define UUID_LENGTH 36
+/* ---- Ids ---- */
 
 /* Returns the place for the next one. */
 static char *put_byte(char *text, uint8_t byte)
@@ -125,11 +107,14 @@ static char *put_byte(char *text, uint8_t byte)
 
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 {
-	const uint32_t mark = ancestor_mark();
+	struct process us;
+	uint32_t mark = 0;
 	uint8_t b[16];
 
 	if (getrandom(b, sizeof(b), 0) != sizeof(b))
 		return fail(err, STATUS_OS, "cannot get random bytes: %s", strerror(errno));
+	if (look_at_us(&us))
+		mark = us.mark;
 	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
 	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
 	for (size_t i = 0; mark && i < sizeof(mark); i++)
@@ -180,14 +165,14 @@ static int list_owners(char (*ids)[OWNER_MAX_BYTES], int count, const char *vari
 	const char *word = getenv(variable);
 
 	while (word && *word && count < HELD_MAX) {
-		size_t length = strcspn(word, WORD_SEPARATOR);
+		size_t length = strcspn(word, " ");
 
 		if (is_owner(word, length) && !is_listed(ids, count, word, length)) {
 			memcpy(ids[count], word, length);
 			ids[count++][length] = '\0';
 		}
 		word += length;
-		word += strspn(word, WORD_SEPARATOR);
+		word += strspn(word, " ");
 	}
 	return count;
 }
@@ -351,16 +336,10 @@ const char *owner_without_folder(const char *command)
 	return slash && slash + 1 < command + word ? slash + 1 : command;
 }
 
-/* Says of several holders how many they are, and of one who it is. */
+/* ---- Holders: of several, how many they are; of one, who it is ---- */
+
 /* With less room it is not said who holds the lock. */
 #define HOLDER_CHARACTERS 12
-
-int64_t holder_held_ms(long long held)
-{
-	return held < -TIMESTAMP_LAST_MS ? -TIMESTAMP_LAST_MS
-	       : held > HELD_MAX_MS      ? HELD_MAX_MS
-					 : held;
-}
 
 const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms)
 {

@@ -59,24 +59,11 @@ const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const ch
 /* The command without the folder of its program. Points into command. */
 const char *owner_without_folder(const char *command);
 
-/* Finds out whether a process above us drew an owner id, even if its environment was not passed on.
- */
-/* A number of this process, for its owner ids: it says which process of this PID namespace it is,
- * also when another one has its process id. 0: there is no /proc of this namespace. */
-uint32_t ancestor_mark(void);
+/* Whether a process above us drew this owner id, even if its environment was not passed on; NULL:
+ * whether one runs this program. */
+bool owner_is_above(const char *owner);
 
-/* Whether a process above us runs the same program. */
-bool ancestor_runs_program(void);
-
-/* Whether a process above us drew this owner id. */
-bool ancestor_drew(const char *owner);
-
-/* The holders of a lock, as the server has described them to a process that does not get it. */
-/* Longer than any lock was held, and short enough for sums, whatever a server says. */
-#define HELD_MAX_MS (INT64_C(1) << 45)
-
-/* No server has memory for more holders. */
-#define HOLDERS_MAX 100000000
+/* ---- The holders of a lock, as told to a process that does not get it ---- */
 
 /* One holder, and how many hold beside it. The texts belong to the server's reply. */
 struct holder {
@@ -92,9 +79,6 @@ struct holder {
 	const char *want;
 	bool is_last; /* other waiters come before it, if it fits */
 };
-
-/* The time held, as a script has told it, within bounds. */
-int64_t holder_held_ms(long long held);
 
 /* A lock that --min-hold keeps is held by nobody: its last holder has ended. Then held_ms is below
  * -1, and this writes until when it is kept, as 18:03:25, and returns text; else it returns NULL.

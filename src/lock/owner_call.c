@@ -195,16 +195,10 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	const struct options *options = invocation->options;
 	char fairlock[] = "fairlock", release[] = "release", stop[] = "--stop", force[] = "--force";
 	char *words[] = {fairlock, release, options->stop ? stop : force, NULL};
-	const struct lock_options wanted = {.name = invocation->argv[0],
-					    .kind = LOCK_ACQUIRE,
-					    .lease_ms = options->lease_ms,
-					    .max_queue = -1,
-					    .owner = options->owner,
-					    .words = words};
 
 	call->invocation = invocation;
 	**call->by_hand = '\0';
-	if (lock_init(&call->lock, &wanted, err) < 0)
+	if (lock_init(&call->lock, invocation->argv[0], LOCK_ACQUIRE, options, words, err) < 0)
 		return -1;
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
 	call->steps = (struct connection_trace){.messenger = invocation->messenger};

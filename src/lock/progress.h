@@ -21,13 +21,8 @@ struct waiter_view {
 	int64_t at_ms; /* when the last one was true */
 	int64_t place; /* 0: not in the queue */
 	int64_t waiters;
-	int64_t held_ms; /* how long it was held at at_ms; below 0: as in struct holder */
-	char mode;       /* how it is held, as in struct holder */
-	int64_t holders; /* how many hold it */
-	int64_t slots;   /* as in struct holder */
-	int64_t next_ms; /* as in struct holder, at at_ms */
-	bool by_hand;    /* as in struct holder */
-	char owner[OWNER_MAX_BYTES]; /* of the holder whose lease ends first */
+	struct holder holder; /* then; of several, the one whose lease ends first */
+	char owner[OWNER_MAX_BYTES];
 	char by[BY_MAX_BYTES];
 	char token[24];
 	struct usual of_job; /* holds of the same user and command as that one */
@@ -38,17 +33,13 @@ struct waiter_view {
 void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
 		     struct request *request);
 
-/* How long it has been held by now; below 0: as in struct holder. */
-int64_t waiter_view_held_ms(const struct waiter_view *view);
-
-/* The holder, for messages to this waiter. The texts belong to the view. */
-struct holder waiter_view_holder(const struct waiter_view *view, const struct lock *lock);
-
 /* Reads the client's reply; one that makes no sense leaves what was known. */
-void waiter_view_read(struct waiter_view *view, const struct client *client);
+void waiter_view_read(struct waiter_view *view, const struct lock *lock,
+		      const struct client *client);
 
-/* The line on a terminal that tells what a waiter waits for. It stands at the cursor, and the
- * cursor at its beginning, so that any other output overwrites it. */
+/* The holder as it is by now. The texts belong to the view. */
+struct holder waiter_view_holder(const struct waiter_view *view);
+
 /* Standard error must be our controlling terminal. The line is written through a descriptor of its
  * own, which never blocks: a terminal that Ctrl-S holds up must not cost us our turn. */
 struct progress {
@@ -70,10 +61,8 @@ void progress_init(struct progress *line);
  * comes through signal_fd until progress_close. */
 void progress_start(struct progress *line);
 
-/* Whether there is a terminal, and we are in its foreground. */
-bool progress_is_in_front(const struct progress *line);
-
-/* The same; what is on the screen is forgotten in the background. */
+/* Whether there is a terminal, and we are in its foreground. In the background, what is on the
+ * screen is forgotten. */
 bool progress_is_seen(struct progress *line);
 
 /* Draws the line, and is due again in a second. trouble: why nothing is known, or NULL. */

@@ -1,66 +1,47 @@
-/* A wait: the loop over the server's events, the waiter's time and signals; what the user sees
- * meanwhile; how a waiter goes without the lock, and what it says then. */
+/* A wait: the sentences of its end; what the user sees meanwhile; the requests, and what the
+ * answers and messages mean; how a waiter leaves; and the loop over all that. */
 #include "lock/wait.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
-#include "base/signal_fd.h"
 #include "base/signal_names.h"
 #include "cli/options.h"
-#include "lock/hold.h"
-#include "lock/lock.h"
-#include "lock/owner.h"
-#include "lock/progress.h"
 #include "redis/client_call.h"
-#include "redis/connection_trace.h"
+
+#define TEXT_BYTES (4 * MESSAGE_CHARACTERS + 1)
 
 /* ---- The sentences of a wait that is over ---- */
 
 /* There is room for so many beside the longest name of a lock. */
 #define NEWER_CHARACTERS 60
 
+static const char *waited(const struct lock *lock, char shown[DURATION_MAX_BYTES])
+{
+	return duration_show(shown, clock_ms() - lock->place.wanted_ms);
+}
+
 /* The owner of the enclosing wrap may be any id, up to 79 characters. */
-static void tell_nesting(struct messenger *messenger, const struct lock *lock, const char *waited)
+static void tell_grant(struct messenger *messenger, const struct lock *lock)
 {
-	const size_t taken = strlen("went into lock , which  holds, after , token ") +
-			     count_characters(lock->keys.shown) + strlen(waited) +
-			     strlen(lock->token);
-	char owner[OWNER_SHOWN_BYTES];
+	char time[DURATION_MAX_BYTES], owner[OWNER_SHOWN_BYTES];
+	const char *name = lock->keys.shown;
+	size_t taken;
 
-	message_event(messenger, LOG_INFO, "went into lock %s, which %s holds, after %s, token %s",
-		      lock->keys.shown, shorten_to(owner, MESSAGE_CHARACTERS - taken, lock->owner),
-		      waited, lock->token);
-}
-
-static void wait_result_tell_grant(struct messenger *messenger, const struct lock *lock)
-{
-	char waited[DURATION_MAX_BYTES];
-
-	duration_show(waited, clock_ms() - lock->wanted_ms);
+	waited(lock, time);
+	taken = strlen("went into lock , which  holds, after , token ") + count_characters(name) +
+		strlen(time) + strlen(lock->token);
 	if (strcmp(lock->owner, lock->id) == 0)
-		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s",
-			      lock->keys.shown, waited, lock->token);
+		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s", name, time,
+			      lock->token);
 	else
-		tell_nesting(messenger, lock, waited);
-}
-
-static void wait_result_tell_done(struct messenger *messenger, const struct lock *lock,
-				  int64_t ago_ms)
-{
-	char ago[DURATION_MAX_BYTES];
-
-	message_event(messenger, LOG_INFO, "lock %s was not needed: a command ended with 0 %s ago",
-		      lock->keys.shown, duration_show(ago, ago_ms));
-}
-
-static int wait_result_not_obtained(struct error *err, const struct lock *lock, const char *why)
-{
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", lock->keys.shown, why);
+		message_event(messenger, LOG_INFO,
+			      "went into lock %s, which %s holds, after %s, token %s", name,
+			      shorten_to(owner, MESSAGE_CHARACTERS - taken, lock->owner), time,
+			      lock->token);
 }
 
 int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
@@ -88,67 +69,23 @@ int wait_result_asked(struct error *err, const struct hold *hold)
 {
 	const char *name = hold->lock->keys.shown;
 	const size_t taken = strlen("cannot keep lock : ") + count_characters(name);
-	char why[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES];
+	char why[OWNER_SHOWN_BYTES];
 
-	hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold);
 	return fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
-		    shorten_to(cut, MESSAGE_CHARACTERS - taken, why));
-}
-
-static void wait_result_add_holder(struct error *err, const struct holder *holder)
-{
-	if (*holder->owner)
-		holder_say(err->text, sizeof(err->text), "; ", holder);
-}
-
-static int busy(struct error *err, const struct lock *lock, const struct ask_reply *reply)
-{
-	if (!*reply->holder.owner)
-		return wait_result_not_obtained(err, lock, "it is free, but others asked first");
-	wait_result_not_obtained(err, lock, "");
-	holder_say(err->text, sizeof(err->text), "", &reply->holder);
-	return -1;
-}
-
-static int removed(struct error *err, const struct lock *lock)
-{
-	char waited[DURATION_MAX_BYTES];
-
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: removed from the queue after %s",
-		    lock->keys.shown, duration_show(waited, clock_ms() - lock->wanted_ms));
-}
-
-/* by: the description of the newer waiter, or "". */
-static int superseded(struct error *err, const struct lock *lock, const char *by)
-{
-	char waited[DURATION_MAX_BYTES], newer[OWNER_SHOWN_BYTES] = "a newer waiter";
-
-	if (*by)
-		owner_show(newer, NEWER_CHARACTERS, by);
-	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: superseded by %s after %s",
-		    lock->keys.shown, newer, duration_show(waited, clock_ms() - lock->wanted_ms));
-}
-
-static int ran(struct error *err, const struct lock *lock, int64_t ran_ms, int64_t period_ms)
-{
-	char ago[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
-
-	return fail(err, STATUS_NOT_OBTAINED,
-		    "cannot get lock %s: its command started %s ago, within --once-per %s",
-		    lock->keys.shown, duration_show(ago, ran_ms),
-		    duration_show_fraction(period, period_ms));
+		    hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold));
 }
 
 /* A hold that encloses this process has another mode. To wait for its end would be to wait for
  * ever. */
-static void misfit(struct error *err, const struct lock *lock, const char *mode)
+static void say_misfit(struct error *err, const struct lock *lock, const char *mode)
 {
+	const bool wants_slot = want_is_slot(lock->wish.mode);
 	char slot[SHORT_MAX_BYTES];
 
 	if (*mode != MODE_SLOT)
 		fail(err, STATUS_USAGE,
 		     "cannot go into lock %s: the enclosing hold is shared; use --shared%s",
-		     lock->keys.shown, want_is_slot(lock->want) ? " instead of --slots" : ", too");
+		     lock->keys.shown, wants_slot ? " instead of --slots" : ", too");
 	else if (!mode[1])
 		fail(err, STATUS_USAGE,
 		     "cannot go into lock %s: the server forgot the slot of the enclosing hold",
@@ -156,50 +93,60 @@ static void misfit(struct error *err, const struct lock *lock, const char *mode)
 	else
 		fail(err, STATUS_USAGE, "cannot go into lock %s: the enclosing hold has slot %s%s",
 		     lock->keys.shown, shorten(slot, mode + 1),
-		     want_is_slot(lock->want) ? ", not among --slots" : "; use --slots, too");
+		     wants_slot ? ", not among --slots" : "; use --slots, too");
 }
 
-static void say_refusal(struct error *err, const struct lock *lock, const struct ask_reply *reply,
-			int64_t period_ms)
+/* The answer neither grants the lock nor queues us. */
+static int refused(struct error *err, const struct waiting *w, const struct ask_reply *reply)
 {
+	const struct lock *lock = w->lock;
+	const char *name = lock->keys.shown, *separator = "; ";
+	char time[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
+	char newer[OWNER_SHOWN_BYTES] = "a newer waiter";
+
 	switch (reply->outcome) {
 	case ASK_UNSAFE: /* an outage: the lock is free, but cannot be granted safely */
 		fail(err, STATUS_UNAVAILABLE,
-		     "cannot get lock %s: only %lld of %" PRId64 " replicas confirmed it",
-		     lock->keys.shown, reply->replicas, lock->replicas);
+		     "cannot get lock %s: only %lld of %" PRId64 " replicas confirmed it", name,
+		     w->client->replicas, lock->options->replicas);
+		break;
+	case ASK_BUSY:
+		fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", name,
+		     *reply->holder.owner ? "" : "it is free, but others asked first");
+		separator = "";
 		break;
 	case ASK_FULL:
 		fail(err, STATUS_NOT_OBTAINED,
-		     "cannot get lock %s: the queue is full (%lld waiting)", lock->keys.shown,
-		     reply->waiters);
+		     "cannot get lock %s: the queue is full (%" PRId64 " waiting)", name,
+		     reply->number);
 		break;
 	case ASK_RAN:
-		ran(err, lock, reply->ran_ms, period_ms);
+		fail(err, STATUS_NOT_OBTAINED,
+		     "cannot get lock %s: its command started %s ago, within --once-per %s", name,
+		     duration_show(time, reply->number),
+		     duration_show_fraction(period, lock->options->once_per_ms));
 		break;
 	case ASK_REMOVED:
-		removed(err, lock);
+		fail(err, STATUS_NOT_OBTAINED,
+		     "cannot get lock %s: removed from the queue after %s", name,
+		     waited(lock, time));
 		break;
 	case ASK_SUPERSEDED:
-		superseded(err, lock, reply->by);
+		if (*reply->word)
+			owner_show(newer, NEWER_CHARACTERS, reply->word);
+		fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: superseded by %s after %s",
+		     name, newer, waited(lock, time));
 		break;
 	case ASK_MISFIT:
-		misfit(err, lock, reply->mode);
+		say_misfit(err, lock, reply->word);
 		break;
 	case ASK_GRANTED:
 	case ASK_QUEUED:
-	case ASK_BUSY:
 	case ASK_RAN_OK:
 		break;
 	}
-}
-
-static int wait_result_refused(struct error *err, const struct lock *lock,
-			       const struct ask_reply *reply, int64_t period_ms)
-{
-	if (reply->outcome == ASK_BUSY)
-		return busy(err, lock, reply);
-	say_refusal(err, lock, reply, period_ms);
-	wait_result_add_holder(err, &reply->holder);
+	if (*reply->holder.owner)
+		holder_say(err->text, sizeof(err->text), separator, &reply->holder);
 	return -1;
 }
 
@@ -221,50 +168,46 @@ int wait_result_carry_out(struct messenger *messenger, const struct options *opt
 	return 0;
 }
 
-/* The line is drawn every second; the server is asked no more often, and in a crowd less often. */
-#define VIEW_MS 1000
-#define VIEW_IN_CROWD_MS 5000
-#define CROWD 50
+/* ---- Asking ---- */
 
-/* The room of a holder behind the time of a step and the place. */
-#define PLACE_CHARACTERS 98
+/* After so long the first in the queue listens for plain Redisson locks, too. */
+#define LISTEN_MS 20
 
-static void draw(struct waiting *w)
+/* From here on the release of a plain Redisson lock wakes us, too. */
+static void hear_outsiders(struct waiting *w)
 {
-	const struct error *trouble = &w->client->error;
-
-	progress_draw(&w->progress, w->lock, &w->view, trouble->status ? trouble->text : NULL);
+	client_subscribe(w->client, w->lock->keys.channel);
+	w->hears_outsiders = true;
 }
 
-static void tell_place(struct waiting *w)
+static void ask(struct waiting *w)
 {
-	const struct waiter_view *view = &w->view;
-	struct holder holder = waiter_view_holder(view, w->lock);
-	char shown[OWNER_SHOWN_BYTES];
+	const struct options *options = w->wait->options;
+	struct request request;
 
-	w->place_due = false;
-	if (!view->is_known || view->place == w->told_place)
-		return;
-	w->told_place = view->place;
-	holder.held_ms = holder.held_ms < -1 ? holder.held_ms : -1;
-	holder.next_ms = -1;
-	holder.is_last = false;
-	holder_show(shown, PLACE_CHARACTERS, &holder);
-	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", view->place,
-		     view->waiters, *view->owner ? ", " : "", *view->owner ? shown : "");
+	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.shown,
+		     w->lock->id);
+	if (w->first)
+		hear_outsiders(w);
+	wire_ask(w->lock, &request, options->no_wait || options->wait_ms == 0);
+	client_request(w->client, &request);
+	w->due.sign_ms = w->due.watch_ms = NEVER_MS;
+	pace_take(&w->pace);
+	w->traceless = w->viewing = w->place_due = false;
 }
 
-static void wait_show_answer(struct waiting *w)
+/* Whether a request for the lock is under way, and not just one for a view. */
+static bool is_asking(const struct waiting *w)
 {
-	w->viewing = false;
-	waiter_view_read(&w->view, w->client);
-	if (w->place_due)
-		tell_place(w);
-	w->view_ms = w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
-	draw(w);
+	return client_has_request(w->client) && !w->viewing;
 }
 
-static void wait_show_request(struct waiting *w)
+static int64_t ask_again_ms(const struct waiting *w)
+{
+	return w->viewing ? NEVER_MS : earliest(w->due.sign_ms, w->due.watch_ms);
+}
+
+static void request_view(struct waiting *w)
 {
 	struct request request;
 
@@ -274,164 +217,137 @@ static void wait_show_request(struct waiting *w)
 	progress_put_off(&w->progress);
 }
 
-/* If this makes a request, the answer draws the line. */
-static void wait_show_redraw(struct waiting *w)
+/* ---- What the user sees meanwhile: a line on a terminal, reports, outages ---- */
+
+/* The line is drawn every second; the server is asked no more often, and in a crowd less often. */
+#define VIEW_MS 1000
+#define VIEW_IN_CROWD_MS 5000
+#define CROWD 50
+
+/* The room of a holder behind the time of a step and the place. */
+#define PLACE_CHARACTERS 98
+
+/* On a terminal the waiting line tells all of a report. A job in the background has no line there;
+ * it tells only if it was asked to. */
+static bool has_line(struct waiting *w)
 {
-	if (!progress_is_seen(&w->progress) || client_has_request(w->client) ||
-	    clock_ms() < w->view_ms)
-		draw(w);
-	else
-		wait_show_request(w);
+	return w->due.report_ms == NEVER_MS ? w->progress.fd >= 0 : progress_is_seen(&w->progress);
 }
 
-/* A report needs a view of the lock, which no other request may be under way for. Without a view,
- * because the server is away or refuses it, a report tells less. */
-#define TEXT_BYTES (4 * MESSAGE_CHARACTERS + 1)
-
-/* On a terminal the waiting line tells all of this. A job in the background has no line there; it
- * tells only if it was asked to. */
-static bool has_line(const struct waiting *w)
+static void draw(struct waiting *w)
 {
-	return w->report_ms == NEVER_MS ? w->progress.fd >= 0 : progress_is_in_front(&w->progress);
+	const struct error *trouble = &w->client->error;
+
+	progress_draw(&w->progress, w->lock, &w->view, trouble->status ? trouble->text : NULL);
 }
 
-static const char *waited(const struct waiting *w, char shown[DURATION_MAX_BYTES])
+/* For --verbose. */
+static void tell_place(struct waiting *w)
 {
-	const int64_t ms = clock_ms() - w->lock->wanted_ms;
+	struct holder holder = waiter_view_holder(&w->view);
+	char shown[OWNER_SHOWN_BYTES] = "";
 
-	return ms < 1000 ? "0s" : duration_show(shown, ms);
+	w->place_due = false;
+	if (!w->view.is_known || w->view.place == w->place)
+		return;
+	w->place = w->view.place;
+	holder.held_ms = holder.held_ms < -1 ? holder.held_ms : -1;
+	holder.next_ms = -1;
+	holder.is_last = false;
+	if (*holder.owner)
+		holder_show(shown, PLACE_CHARACTERS, &holder);
+	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", w->place,
+		     w->view.waiters, *holder.owner ? ", " : "", shown);
 }
 
-static void tell_view(const struct waiting *w)
+static void report(struct waiting *w)
 {
 	const struct waiter_view *view = &w->view;
-	const struct holder holder = waiter_view_holder(view, w->lock);
-	char text[TEXT_BYTES], time[DURATION_MAX_BYTES];
-	size_t length;
+	const struct holder holder = waiter_view_holder(view);
+	char text[TEXT_BYTES], time[DURATION_MAX_BYTES], place[64] = "";
 
+	w->due.report_ms = clock_ms() + w->wait->options->report_ms;
+	waited(w->lock, time);
 	if (view->is_known && view->place > 0)
-		snprintf(text, sizeof(text),
-			 "waiting for lock %s: place %" PRId64 " of %" PRId64 ", waited %s",
-			 w->lock->keys.shown, view->place, view->waiters, waited(w, time));
-	else
-		snprintf(text, sizeof(text), "waiting for lock %s: waited %s", w->lock->keys.shown,
-			 waited(w, time));
-	length = strlen(text);
-	if (view->is_known && *view->owner)
+		snprintf(place, sizeof(place), "place %" PRId64 " of %" PRId64 ", ", view->place,
+			 view->waiters);
+	snprintf(text, sizeof(text), "waiting for lock %s: %swaited %s", w->lock->keys.shown, place,
+		 clock_ms() - w->lock->place.wanted_ms < 1000 ? "0s" : time);
+	if (view->is_known && *holder.owner)
 		holder_say(text, sizeof(text), ", ", &holder);
 	else if (view->is_known)
-		snprintf(text + length, sizeof(text) - length, ", it is free just now");
+		strcat(text, ", it is free just now");
 	complain_in_passing("%s", text);
 }
 
-static void tell_outage(const struct waiting *w)
+static void tell_outage(struct waiting *w)
 {
 	const char *name = w->lock->keys.shown;
 	char cause[TEXT_BYTES];
 	const size_t taken = strlen("waiting for lock : ; trying again") + count_characters(name);
 
+	w->due.outage_ms = NEVER_MS;
 	shorten_to(cause, MESSAGE_CHARACTERS - taken, w->client->error.text);
 	message(w->wait->messenger, LOG_ERR, "waiting for lock %s: %s; trying again", name, cause);
 }
 
-static int64_t away_due_ms(const struct waiting *w)
-{
-	if (!w->away_ms || w->told_away || has_line(w))
-		return NEVER_MS;
-	return w->away_ms + w->wait->options->connect_timeout_ms;
-}
-
-/* An outage is told of once; its end is worth a report. */
+/* An outage is told once; its end is worth a report. */
 static void watch_outage(struct waiting *w)
 {
-	const bool is_away = w->client->error.status != STATUS_OK;
+	struct wait_times *due = &w->due;
 
-	if (is_away && !w->away_ms)
-		w->away_ms = clock_ms();
-	if (!is_away && w->told_away && w->report_ms != NEVER_MS)
-		w->report_ms = clock_ms();
-	if (!is_away) {
-		w->away_ms = 0;
-		w->told_away = false;
+	if (w->client->error.status == STATUS_OK) {
+		if (due->outage_ms == NEVER_MS && due->report_ms != NEVER_MS)
+			due->report_ms = clock_ms();
+		due->outage_ms = 0;
+		return;
 	}
-	if (clock_ms() < away_due_ms(w))
+	if (due->outage_ms == 0)
+		due->outage_ms = clock_ms() + w->wait->options->connect_timeout_ms;
+	if (clock_ms() < due->outage_ms)
 		return;
-	w->told_away = true;
-	tell_outage(w);
-}
-
-static int64_t report_due_ms(const struct waiting *w)
-{
-	const bool is_away = w->client->error.status != STATUS_OK;
-
-	return client_has_request(w->client) && !is_away ? NEVER_MS : w->report_ms;
-}
-
-static void put_off(struct waiting *w)
-{
-	w->report_ms = clock_ms() + w->wait->options->report_ms;
-}
-
-static void wait_report_begin(struct waiting *w)
-{
-	const struct options *options = w->wait->options;
-
-	if (options->report_ms && !options->quiet)
-		w->report_ms = clock_ms();
-}
-
-static void wait_report_answer(struct waiting *w)
-{
-	if (clock_ms() < w->report_ms || has_line(w))
-		return;
-	put_off(w);
-	tell_view(w);
-}
-
-static void wait_report_due(struct waiting *w)
-{
-	if (!w->told_queued)
-		return;
-	watch_outage(w);
-	if (clock_ms() < report_due_ms(w))
-		return;
-	if (has_line(w)) {
-		put_off(w);
-	} else if (w->away_ms) {
-		put_off(w);
-		w->told_away = true;
+	if (has_line(w))
+		due->outage_ms = clock_ms() + VIEW_MS;
+	else
 		tell_outage(w);
-	} else if (w->view_ms == NEVER_MS) {
-		put_off(w);
-		tell_view(w);
-	} else {
-		wait_show_request(w);
-	}
 }
 
-static int64_t wait_report_wake_ms(const struct waiting *w)
+/* A report needs a view of the lock, which no other request may be under way for. Without a view,
+ * because the server is away or refuses it, a report tells less. Returns whether to ask for one. */
+static bool report_if_due(struct waiting *w)
 {
-	return earliest(away_due_ms(w), report_due_ms(w));
+	const int64_t next_ms = clock_ms() + w->wait->options->report_ms;
+
+	if (clock_ms() < w->due.report_ms)
+		return false;
+	if (has_line(w)) {
+		w->due.report_ms = next_ms;
+	} else if (w->due.outage_ms) {
+		tell_outage(w);
+		w->due.report_ms = next_ms;
+	} else if (w->due.view_ms == NEVER_MS) {
+		report(w);
+	} else {
+		return true;
+	}
+	return false;
 }
 
-/* sudo, su and env -i do not pass the owner on, so the server takes us for a stranger. */
+/* ---- A wrap above us ---- */
+
 #define FIRST_LOOK_MS 1000
 
 /* A view tells one of several holders, another one later. */
 #define NEXT_LOOK_MS 10000
 
-static void wait_above_begin(struct waiting *w)
+/* sudo, su and env -i do not pass the owner on, so the server takes us for a stranger. Returns
+ * whether to ask who holds the lock. */
+static bool look_above_if_due(struct waiting *w)
 {
-	w->above_ms = clock_ms() + FIRST_LOOK_MS;
-}
-
-static void wait_above_due(struct waiting *w)
-{
-	if (clock_ms() < w->above_ms || client_has_request(w->client))
-		return;
-	w->above_ms = ancestor_runs_program() ? clock_ms() + NEXT_LOOK_MS : NEVER_MS;
-	if (w->above_ms != NEVER_MS && w->view_ms != NEVER_MS)
-		wait_show_request(w);
+	if (clock_ms() < w->due.above_ms || client_has_request(w->client))
+		return false;
+	w->due.above_ms = owner_is_above(NULL) ? clock_ms() + NEXT_LOOK_MS : NEVER_MS;
+	return w->due.above_ms != NEVER_MS;
 }
 
 /* Whether the lock may become ours while these hold it. */
@@ -439,10 +355,10 @@ static bool may_fit(const struct lock *lock, const struct holder *holder)
 {
 	char count[SLOTS_HELD_BYTES];
 
-	if (holder->mode == MODE_SLOT && want_is_slot(lock->want))
+	if (holder->mode == MODE_SLOT && want_is_slot(lock->wish.mode))
 		return !holder_show_count(count, holder) &&
-		       (holder->count > 1 || want_slots(lock->want) > 1);
-	return holder->mode == *MODE_SHARED && strcmp(lock->want, MODE_SHARED) == 0;
+		       (holder->count > 1 || want_slots(lock->wish.mode) > 1);
+	return holder->mode == *MODE_SHARED && strcmp(lock->wish.mode, MODE_SHARED) == 0;
 }
 
 /* Whether the holder is on a host of the same name. */
@@ -451,15 +367,16 @@ static bool is_here(const struct lock *lock, const struct holder *holder)
 	return strncmp(holder->by, lock->by, strcspn(lock->by, "\t") + 1) == 0;
 }
 
-static int wait_above_answer(struct waiting *w, struct error *err)
+/* Returns -1 if a wrap above us holds the lock: the wait would never end. */
+static int check_above(struct waiting *w, struct error *err)
 {
-	const struct holder holder = waiter_view_holder(&w->view, w->lock);
+	const struct holder holder = waiter_view_holder(&w->view);
 
-	if (w->above_ms == NEVER_MS || !w->view.is_known || may_fit(w->lock, &holder))
+	if (w->due.above_ms == NEVER_MS || !w->view.is_known || may_fit(w->lock, &holder))
 		return 0;
-	if (!is_here(w->lock, &holder) || !ancestor_drew(holder.owner)) {
+	if (!is_here(w->lock, &holder) || !owner_is_above(holder.owner)) {
 		if (holder.count == 1)
-			w->above_ms = NEVER_MS;
+			w->due.above_ms = NEVER_MS;
 		return 0;
 	}
 	return fail(
@@ -468,52 +385,47 @@ static int wait_above_answer(struct waiting *w, struct error *err)
 		w->lock->keys.shown, strrchr(holder.owner, ':') + 1);
 }
 
-/* They stand on the connections that are there: a process that is made then can go on with these.
- */
-/* There is time while the server works on our first request, and while no request is under way. */
-static bool is_time(const struct waiting *w)
+/* ---- Views ---- */
+
+/* A view has come. */
+static int viewed(struct waiting *w, struct error *err)
 {
-	if (!w->may_be_next || !hold_set_is_silent(&w->wait->held))
-		return false;
-	if (w->told_queued)
-		return client_is_still(w->client);
-	/* a guard that needs a connection of its own pays only once we are queued */
-	return connection_is_silent(&w->client->connection) &&
-	       connection_can_be_shared(&w->client->connection);
+	w->viewing = false;
+	waiter_view_read(&w->view, w->lock, w->client);
+	if (w->place_due)
+		tell_place(w);
+	w->due.view_ms =
+		w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
+	draw(w);
+	if (clock_ms() >= w->due.report_ms && !has_line(w))
+		report(w);
+	return check_above(w, err);
 }
 
-static unsigned opened(const struct waiting *w)
+/* Draws and tells what is due, or asks for a view first, if there is time and it can be seen. */
+static void show(struct waiting *w)
 {
-	return w->client->connection.opened + hold_set_opened(&w->wait->held);
+	const bool is_drawn = clock_ms() >= w->progress.draw_ms;
+	const bool is_away = w->client->error.status != STATUS_OK;
+	bool wants_view = w->place_due;
+
+	if (w->phase == PHASE_QUEUED) {
+		watch_outage(w);
+		if (is_away || !client_has_request(w->client))
+			wants_view |= report_if_due(w);
+		wants_view |= look_above_if_due(w) && w->due.view_ms != NEVER_MS;
+	}
+	wants_view |= is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress);
+	if (wants_view && !client_has_request(w->client))
+		request_view(w);
+	else if (is_drawn)
+		draw(w);
 }
 
-static bool wait_standby_begins(struct waiting *w)
-{
-	if (!is_time(w))
-		return false;
-	w->may_be_next = false;
-	w->stands_by = true;
-	w->stands_on = opened(w);
-	return true;
-}
+/* ---- Answers and messages ---- */
 
-static bool wait_standby_ends(struct waiting *w)
-{
-	const bool is_behind = w->told_queued && !w->first;
-
-	if (!w->stands_by || (!is_behind && w->client->connection.stage == CONNECTION_OPEN &&
-			      opened(w) == w->stands_on))
-		return false;
-	w->stands_by = false;
-	return true;
-}
-
-/* A waiter sends its requests, and acts on the server's answers and messages. */
 /* A message may send us no farther ahead, so that sums of times do not overflow. */
 #define WATCH_MAX_MS (INT64_C(1) << 50)
-
-/* After so long the first in the queue listens for plain Redisson locks, too. */
-#define LISTEN_MS 20
 
 /* We ask again after a late grant. After so many, the server is too far away for the lease. */
 #define LATE_GRANTS 3
@@ -521,40 +433,6 @@ static bool wait_standby_ends(struct waiting *w)
 /* A waiter asks again after so long if the server has refused it a channel. Until it listens it
  * counts as gone, and waiters behind it would go before it. */
 #define DEAF_MS 1000
-
-static bool may_queue(const struct waiting *w)
-{
-	return !w->wait->options->no_wait && w->wait->options->wait_ms != 0;
-}
-
-/* From here on the release of a plain Redisson lock wakes us, too. */
-static void hear_outsiders(struct waiting *w)
-{
-	client_subscribe(w->client, w->lock->keys.channel);
-	w->hears_outsiders = true;
-}
-
-static void wait_ask(struct waiting *w)
-{
-	struct request request;
-
-	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.shown,
-		     w->lock->id);
-	if (w->first)
-		hear_outsiders(w);
-	wire_ask(w->lock, &request, !may_queue(w));
-	client_request(w->client, &request);
-	w->sign_ms = w->watch_ms = NEVER_MS;
-	pace_take(&w->pace);
-	w->traceless = false;
-	w->viewing = w->place_due = false;
-}
-
-/* Whether a request for the lock is under way, and not just one for a view. */
-static bool is_asking(const struct waiting *w)
-{
-	return client_has_request(w->client) && !w->viewing;
-}
 
 /* Redisson's unlock speaks to the head of its list, where one id stands for several of us. It may
  * have spoken before we listen there, so we ask once more. Returns false if we do listen. */
@@ -581,32 +459,40 @@ static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
 	w->told_no_ttl = ttl_ms == -1;
 }
 
+static void begin_queueing(struct waiting *w)
+{
+	const struct options *options = w->wait->options;
+
+	w->phase = PHASE_QUEUED;
+	message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.shown);
+	if (!options->quiet)
+		progress_start(&w->progress);
+	if (options->report_ms && !options->quiet)
+		w->due.report_ms = clock_ms();
+	/* most waits are over before it is time to look */
+	w->due.above_ms = clock_ms() + FIRST_LOOK_MS;
+}
+
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
-	if (!w->told_queued) {
-		message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.shown);
-		if (!w->wait->options->quiet)
-			progress_start(&w->progress);
-		wait_report_begin(w);
-		wait_above_begin(w);
-	}
-	w->told_queued = true;
-	w->place_due = w->wait->messenger->verbose && w->view_ms != NEVER_MS;
-	w->sign_ms =
+	if (w->phase == PHASE_ASKING)
+		begin_queueing(w);
+	w->place_due = w->wait->messenger->verbose && w->due.view_ms != NEVER_MS;
+	w->due.sign_ms =
 		clock_ms() + (client_hears_all(w->client) ? reply->ask_in_ms
 							  : earliest(reply->ask_in_ms, DEAF_MS));
 	tell_missing_ttl(w, reply->ttl_ms);
-	w->first = w->may_be_next = reply->first;
+	w->first = w->standby.is_wanted = reply->first;
 	if (w->first)
 		hear_outsiders(w);
 	if (hear_marker(w, reply->marker))
-		wait_ask(w);
+		ask(w);
 }
 
 static void got_it(struct waiting *w)
 {
-	w->granted = true;
-	wait_result_tell_grant(w->wait->messenger, w->lock);
+	w->phase = PHASE_GRANTED;
+	tell_grant(w->wait->messenger, w->lock);
 }
 
 /* We may have been stopped while the answer was under way. COMMAND does not start on a lease that
@@ -622,12 +508,14 @@ static int granted(struct waiting *w, struct error *err)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: each grant came too late; use a longer --lease",
 			    w->lock->keys.shown);
-	wait_ask(w);
+	ask(w);
 	return 0;
 }
 
-static int wait_asked(struct waiting *w, struct error *err)
+/* Returns -1 if the wait is over without the lock. */
+static int answered(struct waiting *w, struct error *err)
 {
+	char ago[DURATION_MAX_BYTES];
 	struct ask_reply reply;
 
 	if (lock_read_answer(w->lock, w->client, &reply, err) < 0)
@@ -642,8 +530,10 @@ static int wait_asked(struct waiting *w, struct error *err)
 	}
 	if (reply.outcome == ASK_RAN_OK) {
 		/* after a late grant, too: what ended with 0 was another's COMMAND */
-		w->is_done = true;
-		wait_result_tell_done(w->wait->messenger, w->lock, reply.ran_ms);
+		w->phase = PHASE_DONE;
+		message_event(w->wait->messenger, LOG_INFO,
+			      "lock %s was not needed: a command ended with 0 %s ago",
+			      w->lock->keys.shown, duration_show(ago, reply.number));
 		return 0;
 	}
 	if (reply.outcome == ASK_RAN && w->late_grants > 0)
@@ -652,12 +542,7 @@ static int wait_asked(struct waiting *w, struct error *err)
 			"lost lock %s before its command began; --once-per counts it as started",
 			w->lock->keys.shown);
 	w->holder_is_said = true;
-	return wait_result_refused(err, w->lock, &reply, w->wait->options->once_per_ms);
-}
-
-static int64_t wait_ask_again_ms(const struct waiting *w)
-{
-	return w->viewing ? NEVER_MS : earliest(w->sign_ms, w->watch_ms);
+	return refused(err, w, &reply);
 }
 
 /* A message does not put off a request that waits for the pace already. */
@@ -665,16 +550,16 @@ static void watch_in(struct waiting *w, int64_t in_ms)
 {
 	const int64_t least_ms = pace_ms(&w->pace);
 
-	if (w->watch_ms <= least_ms)
+	if (w->due.watch_ms <= least_ms)
 		return;
-	w->watch_ms = clock_ms() + in_ms;
-	if (w->watch_ms < least_ms)
-		w->watch_ms = least_ms;
+	w->due.watch_ms = clock_ms() + in_ms;
+	if (w->due.watch_ms < least_ms)
+		w->due.watch_ms = least_ms;
 }
 
 /* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
  * "second N": see in N ms whether the one before us took its turn. Any other message: we ask. */
-static void wait_heard(struct waiting *w)
+static void heard(struct waiting *w)
 {
 	const char *message = w->client->message;
 	int64_t in_ms = 0;
@@ -685,7 +570,7 @@ static void wait_heard(struct waiting *w)
 		return;
 	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
-		w->first = w->may_be_next = true;
+		w->first = w->standby.is_wanted = true;
 		/* the key is there until its last millisecond is over */
 		in_ms = earliest(in_ms, WATCH_MAX_MS) + 1;
 		if (!w->hears_outsiders)
@@ -696,13 +581,14 @@ static void wait_heard(struct waiting *w)
 	if (is_asking(w))
 		return; /* the answer under way is newer */
 	watch_in(w, in_ms > 0 ? earliest(in_ms, WATCH_MAX_MS) : 0);
-	if (clock_ms() >= wait_ask_again_ms(w))
-		wait_ask(w);
+	if (clock_ms() >= ask_again_ms(w))
+		ask(w);
 }
 
-/* If we never reached the server, the wait fails at once. Else the server went away: the client
- * keeps trying, and sends our request as soon as the server is back. */
-static int wait_failed(struct waiting *w, bool is_final, struct error *err)
+/* The connection broke, or with is_final: the server refused the request or us. If we never reached
+ * the server, the wait fails at once. Else the server went away: the client keeps trying, and sends
+ * our request as soon as the server is back. */
+static int failed(struct waiting *w, bool is_final, struct error *err)
 {
 	struct client *client = w->client;
 
@@ -710,7 +596,7 @@ static int wait_failed(struct waiting *w, bool is_final, struct error *err)
 	 * and had it refused the subscription, the channels would be gone */
 	if (is_final && w->viewing && !client_has_request(client) && client->channel_count > 0) {
 		w->viewing = w->place_due = false;
-		w->view_ms = NEVER_MS;
+		w->due.view_ms = NEVER_MS;
 		client->error.status = STATUS_OK;
 		return 0;
 	}
@@ -719,11 +605,12 @@ static int wait_failed(struct waiting *w, bool is_final, struct error *err)
 		return -1;
 	}
 	if (!is_asking(w))
-		wait_ask(w);
+		ask(w);
 	return 0;
 }
 
-/* Leaving is a request of its own, which also undoes a grant that is under way. */
+/* ---- Leaving ---- */
+
 /* How long a waiter that leaves waits for the answer; and if the server has never answered. */
 #define LEAVE_MS 2000
 #define LEAVE_UNHEARD_MS 500
@@ -731,28 +618,20 @@ static int wait_failed(struct waiting *w, bool is_final, struct error *err)
 /* The longest way to a server that is only told. */
 #define LEAVE_UNANSWERED_MS 100
 
-/* Whether the server is away, or has never answered. Then that is why the waiter has no lock, and
- * *err says so: an outage is not told as a busy lock. */
-static bool is_cut_off(const struct waiting *w, struct error *err)
+/* If the server is away, or has never answered, that is why the waiter has no lock: an outage is
+ * not told as a busy lock. */
+static int timed_out(const struct waiting *w, struct error *err)
 {
 	const struct client *client = w->client;
-
-	if (client->ever_answered && client->connection.attempts == 0)
-		return false;
-	/* the connection for this one of several locks may be too new */
-	if (!client->error.status && w->wait->held.count > 0)
-		return false;
-	client_tell_late(client, err);
-	return true;
-}
-
-static int wait_timed_out(const struct waiting *w, struct error *err)
-{
+	const bool is_cut_off = !client->ever_answered || client->connection.attempts > 0;
 	char text[DURATION_MAX_BYTES];
 
-	if (is_cut_off(w, err))
+	/* the connection for this one of several locks may be too new */
+	if (is_cut_off && (client->error.status || w->wait->held.count == 0)) {
+		client_tell_late(client, err);
 		return -1;
-	if (w->client->phase == REQUEST_CONFIRMING)
+	}
+	if (client->phase == REQUEST_CONFIRMING)
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot get lock %s: too few replicas confirmed it",
 			    w->lock->keys.shown);
@@ -768,14 +647,10 @@ static bool is_worth_leaving(const struct error *err)
 	       err->status == STATUS_USAGE;
 }
 
-/* The server has been silent for as long as the user allows. It may go on later, and grant the lock
- * to a process that is no more: it is told, but its answer is not waited for. */
-static bool is_silent(const struct client *client, const struct error *err)
-{
-	return !client->ever_answered && err->status == STATUS_UNAVAILABLE;
-}
-
-static void wait_leave(struct waiting *w, struct error *err)
+/* Leaves the queue for the reason *err, if the server may know of us. That is a request of its own,
+ * which also undoes a grant that is under way. If --wait is over and the server turns out to be
+ * away, that becomes the reason. */
+static void leave(struct waiting *w, struct error *err)
 {
 	struct client *client = w->client;
 	const int64_t until_ms = clock_ms() + (client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
@@ -791,23 +666,68 @@ static void wait_leave(struct waiting *w, struct error *err)
 	connection_set_timeout(&client->connection, client->timeout_ms);
 	client_cancel(client);
 	wire_leave(w->lock, &request);
-	if (is_silent(client, err)) {
+	/* A server that has been silent for as long as the user allows may go on later, and grant
+	 * the lock to a process that is no more: it is told, but its answer is not waited for. */
+	if (!client->ever_answered && err->status == STATUS_UNAVAILABLE) {
 		client_tell(client, &request, clock_ms() + LEAVE_UNANSWERED_MS);
 		return;
 	}
-	if (client_call(client, &request, until_ms, client->ever_answered, &why) == 0) {
-		if (err->status == STATUS_NOT_OBTAINED && !w->holder_is_said &&
-		    lock_read_leave(w->lock, client->reply, &holder))
-			wait_result_add_holder(err, &holder);
+	if (client_call(client, &request, until_ms, client->ever_answered, &why) < 0) {
+		message_step(w->wait->messenger, "%s", why.text);
+		/* a server that cannot serve, or serves us no more, is no busy lock */
+		if (clock_ms() >= w->until_ms)
+			*err = why;
 		return;
 	}
-	message_step(w->wait->messenger, "%s", why.text);
-	/* a server that cannot serve, or serves us no more, is no busy lock */
-	if (clock_ms() >= w->until_ms)
-		*err = why;
+	holder = lock_read_holder(w->lock, client->reply, 1);
+	holder.is_last = true;
+	if (err->status == STATUS_NOT_OBTAINED && !w->holder_is_said && *holder.owner)
+		holder_say(err->text, sizeof(err->text), "; ", &holder);
 }
 
-/* The loop of a wait: events of the server, the waiter's time, signals. */
+/* ---- Standing by ---- */
+
+/* There is time while the server works on our first request, and while no request is under way. */
+static bool is_time_to_stand_by(const struct waiting *w)
+{
+	const struct connection *connection = &w->client->connection;
+
+	if (!w->standby.is_wanted || !hold_set_is_silent(&w->wait->held))
+		return false;
+	if (w->phase == PHASE_QUEUED)
+		return client_is_still(w->client);
+	/* a guard that needs a connection of its own pays only once we are queued */
+	return connection_is_silent(connection) && connection_can_be_shared(connection);
+}
+
+static unsigned opened(const struct waiting *w)
+{
+	return w->client->connection.opened + hold_set_opened(&w->wait->held);
+}
+
+/* Once for each turn that may come. */
+static bool standby_begins(struct waiting *w)
+{
+	if (!is_time_to_stand_by(w))
+		return false;
+	w->standby = (struct wait_standby){.is_there = true, .opened = opened(w)};
+	return true;
+}
+
+/* Once for each time that one began to. */
+static bool standby_ends(struct waiting *w)
+{
+	const bool is_behind = w->phase == PHASE_QUEUED && !w->first;
+
+	if (!w->standby.is_there || (!is_behind && w->client->connection.stage == CONNECTION_OPEN &&
+				     opened(w) == w->standby.opened))
+		return false;
+	w->standby.is_there = false;
+	return true;
+}
+
+/* ---- The loop ---- */
+
 /* After so many events of the server we look at signals and at the end of --wait. */
 #define EVENTS_AT_ONCE 100
 
@@ -823,7 +743,7 @@ enum {
 
 static bool is_over(const struct waiting *w)
 {
-	return w->granted || w->is_done;
+	return w->phase == PHASE_GRANTED || w->phase == PHASE_DONE;
 }
 
 static int take_events(struct waiting *w, struct error *err)
@@ -840,20 +760,14 @@ static int take_events(struct waiting *w, struct error *err)
 		case CLIENT_CHANGED:
 			return 0;
 		case CLIENT_REPLY:
-			if (w->viewing) {
-				wait_show_answer(w);
-				wait_report_answer(w);
-				result = wait_above_answer(w, err);
-			} else {
-				result = wait_asked(w, err);
-			}
+			result = w->viewing ? viewed(w, err) : answered(w, err);
 			break;
 		case CLIENT_MESSAGE:
-			wait_heard(w);
+			heard(w);
 			break;
 		case CLIENT_FAILED:
 		case CLIENT_REFUSED:
-			result = wait_failed(w, event == CLIENT_REFUSED, err);
+			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
 		if (result < 0 || is_over(w))
@@ -874,14 +788,8 @@ static int take_signals(struct waiting *w)
 		else if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
 	}
+	progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
 	return 0;
-}
-
-/* The lock is not wanted any more, whether the server is there or away, now or while we leave. */
-static int process_ended(struct waiting *w, struct error *err)
-{
-	w->until_ms = NEVER_MS;
-	return wait_result_not_obtained(err, w->lock, "the process of --while-pid has ended");
 }
 
 /* Renews the locks that we have already. Returns -1, and how the wait ends, if one of them is lost,
@@ -891,9 +799,8 @@ static int keep_held(struct waiting *w, enum wait_event *end, struct error *err)
 	const struct member *lost;
 	const struct hold *asked;
 
-	if (w->wait->messenger->verbose && (w->held_woke || clock_ms() >= w->held_ms))
+	if (w->wait->messenger->verbose && w->wait->held.count > 0)
 		progress_clear(&w->progress);
-	w->held_woke = false;
 	lost = hold_set_step(&w->wait->held);
 	asked = hold_set_asked(&w->wait->held);
 	if (!lost && !asked)
@@ -905,6 +812,20 @@ static int keep_held(struct waiting *w, enum wait_event *end, struct error *err)
 	return wait_result_lost(err, &lost->hold, w->lock);
 }
 
+/* The first of the waiter's own times. */
+static int64_t due_ms(const struct waiting *w)
+{
+	const bool has_request = client_has_request(w->client);
+	const bool is_away = w->client->error.status != STATUS_OK;
+	int64_t wake = earliest(ask_again_ms(w), earliest(w->until_ms, w->progress.draw_ms));
+
+	if (w->due.outage_ms)
+		wake = earliest(wake, w->due.outage_ms);
+	if (!has_request || is_away)
+		wake = earliest(wake, w->due.report_ms);
+	return has_request ? wake : earliest(wake, w->due.above_ms);
+}
+
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
@@ -913,26 +834,24 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
-	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
+	int64_t wake = earliest(client_wait(w->client, &slots[SLOT_CLIENT]), due_ms(w));
 
-	w->held_ms = hold_set_wait(held, &slots[SLOT_HELD]);
-	wake = earliest(wake, w->held_ms);
-	wake = earliest(wake, earliest(wait_ask_again_ms(w), w->until_ms));
-	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
-	if (!client_has_request(w->client))
-		wake = earliest(wake, w->above_ms);
+	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
 	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
 			  err) < 0)
 		return -1;
-	for (int i = 0; i < held->count; i++)
-		w->held_woke |= slots[SLOT_HELD + i].revents != 0;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
 		w->holder_is_said = true;
 		return wait_result_stopped(err, w->lock, *signo);
 	}
-	if (slots[SLOT_SIGNALS].revents)
-		progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
-	return slots[SLOT_PID].revents ? process_ended(w, err) : 0;
+	if (!slots[SLOT_PID].revents)
+		return 0;
+	/* the lock is not wanted any more, whether the server is there or away, now or while we
+	 * leave */
+	w->until_ms = NEVER_MS;
+	return fail(err, STATUS_NOT_OBTAINED,
+		    "cannot get lock %s: the process of --while-pid has ended",
+		    w->lock->keys.shown);
 }
 
 void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
@@ -944,35 +863,20 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .lock = lock,
 			      .client = client,
 			      .until_ms = NEVER_MS,
-			      .report_ms = NEVER_MS,
-			      .above_ms = NEVER_MS,
+			      .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS},
 			      .steps = {.messenger = wait->messenger}};
-	lock->wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
+	lock->place.wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
-		w->until_ms = (wait->from_ms ? wait->from_ms : lock->wanted_ms) +
+		w->until_ms = (wait->from_ms ? wait->from_ms : lock->place.wanted_ms) +
 			      wait->options->wait_ms + 1;
 	client->keen = true;
 	wire_channel(&lock->keys, lock->request, channel);
 	client_subscribe(client, channel);
-	wait_ask(w);
+	ask(w);
 	/* perhaps: while the server works on the request, there is time to get ready */
-	w->may_be_next = true;
-}
-
-/* Returns -1 when the wait is to end. */
-static int do_what_is_due(struct waiting *w, struct error *err)
-{
-	if (clock_ms() >= w->until_ms)
-		return wait_timed_out(w, err);
-	if (clock_ms() >= w->progress.draw_ms)
-		wait_show_redraw(w);
-	if (w->place_due && !client_has_request(w->client))
-		wait_show_request(w);
-	wait_report_due(w);
-	wait_above_due(w);
-	return 0;
+	w->standby.is_wanted = true;
 }
 
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
@@ -983,21 +887,23 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 	while (take_events(w, err) == 0 && !is_over(w)) {
 		if (keep_held(w, &end, err) < 0)
 			break;
-		if (wait_standby_ends(w))
+		if (standby_ends(w))
 			return WAIT_STAND_DOWN;
-		if (do_what_is_due(w, err) < 0)
-			break;
-		if (clock_ms() >= wait_ask_again_ms(w)) {
-			wait_ask(w);
-		} else if (wait_standby_begins(w)) {
-			return WAIT_STAND_BY;
-		} else if (pause_waiting(w, signo, err) < 0) {
+		if (clock_ms() >= w->until_ms) {
+			timed_out(w, err);
 			break;
 		}
+		show(w);
+		if (clock_ms() >= ask_again_ms(w))
+			ask(w);
+		else if (standby_begins(w))
+			return WAIT_STAND_BY;
+		else if (pause_waiting(w, signo, err) < 0)
+			break;
 	}
 	progress_close(&w->progress);
 	if (is_over(w))
-		return w->granted ? WAIT_GRANTED : WAIT_DONE;
-	wait_leave(w, err);
+		return w->phase == PHASE_GRANTED ? WAIT_GRANTED : WAIT_DONE;
+	leave(w, err);
 	return end;
 }

@@ -256,7 +256,8 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
 		member->hold = (struct hold){.lock = &member->lock,
 					     .client = &member->client,
-					     .ends_ms = member->lock.deadline_ms};
+					     .messenger = set->messenger,
+					     .steps = {.messenger = set->messenger}};
 		if (member->lock.deadline_ms <= clock_ms())
 			member->hold.state = HOLD_EXPIRED;
 		client_init(&member->client, wrapper->job->server, set->timeout_ms);

@@ -11,10 +11,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/options.h"
 #include "parts/fuzz.h"
 
 #define LEASE_MS 30000
 #define SERVER_MS INT64_C(1795261602123)
+
+static struct options options;
 
 static void make_waiter(struct lock *lock, const char *slots)
 {
@@ -22,18 +25,12 @@ static void make_waiter(struct lock *lock, const char *slots)
 	struct request request;
 	struct error err;
 
-	HOLDS(lock_init(lock,
-			&(struct lock_options){.name = "job",
-					       .kind = LOCK_WRAP,
-					       .lease_ms = LEASE_MS,
-					       .max_queue = -1,
-					       .slots = slots,
-					       .words = words},
-			&err) == 0);
+	options = (struct options){.lease_ms = LEASE_MS, .max_queue = -1, .slots = slots};
+	HOLDS(lock_init(lock, "job", LOCK_WRAP, &options, words, &err) == 0);
 	wire_ask(lock, &request, false);
-	HOLDS(strlen(lock->secret) == SECRET_BYTES - 1);
-	lock->heard_ms = clock_ms();
-	lock->server_ms = SERVER_MS;
+	HOLDS(strlen(lock->place.secret) == SECRET_BYTES - 1);
+	lock->place.heard_ms = clock_ms();
+	lock->place.server_ms = SERVER_MS;
 }
 
 /* Puts the message into the client. Returns whether it fits. */
@@ -46,7 +43,7 @@ static bool put_message(struct client *client, const struct lock *lock, const ch
 		const size_t room = sizeof(client->message) - length;
 
 		if (*text == '@')
-			length += (size_t)snprintf(at, room, "%s", lock->secret);
+			length += (size_t)snprintf(at, room, "%s", lock->place.secret);
 		else if (*text == '~')
 			length += (size_t)snprintf(at, room, "%" PRId64, SERVER_MS);
 		else
@@ -55,18 +52,18 @@ static bool put_message(struct client *client, const struct lock *lock, const ch
 	return length < sizeof(client->message);
 }
 
-/* Whether the message is a grant and nothing more, parsed in another way than lock.c does. */
+/* Whether the message is a grant and nothing more, but for blanks. */
 static bool has_its_form(const char *message, const struct lock *lock)
 {
-	char again[MESSAGE_MAX_BYTES], token[MESSAGE_MAX_BYTES], ttl[MESSAGE_MAX_BYTES];
-	char at[MESSAGE_MAX_BYTES];
+	char token[MESSAGE_MAX_BYTES], ttl[MESSAGE_MAX_BYTES], at[MESSAGE_MAX_BYTES];
+	char secret[MESSAGE_MAX_BYTES], slot[MESSAGE_MAX_BYTES] = "", rest;
+	const int words = sscanf(
+		message, "granted %127[0-9] %127[-+0-9] %127[-+0-9] %127[0-9a-f] %127[^ ] %c",
+		token, ttl, at, secret, slot, &rest);
 
-	if (sscanf(message, "granted %127[0-9] %127[0-9] %127[0-9]", token, ttl, at) != 3 ||
-	    strlen(token) > 16 || strlen(ttl) > 16 || strlen(at) > 16)
-		return false;
-	snprintf(again, sizeof(again), "granted %s %s %s %s%s%s", token, ttl, at, lock->secret,
-		 lock_slot(lock) ? " " : "", lock_slot(lock) ? lock_slot(lock) : "");
-	return strcmp(message, again) == 0;
+	return words == (lock_slot(lock) ? 5 : 4) && strlen(token) <= 16 && strlen(ttl) <= 17 &&
+	       strlen(at) <= 17 && strcmp(secret, lock->place.secret) == 0 &&
+	       (!lock_slot(lock) || strcmp(slot, lock_slot(lock)) == 0);
 }
 
 static void check_grant(const struct lock *lock, const struct client *client)
@@ -77,9 +74,9 @@ static void check_grant(const struct lock *lock, const struct client *client)
 	HOLDS(sscanf(client->message, "granted %*s %" SCNd64 " %" SCNd64, &ttl_ms, &at_ms) == 2);
 	HOLDS(ttl_ms > 0 && ttl_ms <= LEASE_MS && lock->handed);
 	HOLDS(lock->deadline_ms - lock->since_ms == ttl_ms && lock->since_ms <= clock_ms());
-	HOLDS(at_ms - SERVER_MS <= clock_ms() - lock->heard_ms + 100);
+	HOLDS(at_ms - SERVER_MS <= clock_ms() - lock->place.heard_ms + 100);
 	HOLDS(strcmp(lock->owner, lock->id) == 0 && strlen(lock->token) <= 16);
-	HOLDS((lock_slot(lock) != NULL) == (*lock->want == '='));
+	HOLDS((lock_slot(lock) != NULL) == (*lock->wish.mode == '='));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
