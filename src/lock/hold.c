@@ -50,6 +50,7 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client,
 			      .client = client,
 			      .messenger = messenger,
 			      .steps = {.messenger = messenger},
+			      .ends_ms = lock->deadline_ms,
 			      .patience_ms = timeout_ms};
 	connection_trace_skip(&hold->steps, client);
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
@@ -113,7 +114,7 @@ static void renewed(struct hold *hold)
 {
 	struct lock *lock = hold->lock;
 	struct client *client = hold->client;
-	const int64_t left_ms = lock->deadline_ms - client->sent_ms;
+	const int64_t left_ms = hold->ends_ms - client->sent_ms;
 	char token[TOKEN_MAX_BYTES];
 	struct renew_reply reply;
 
@@ -127,12 +128,14 @@ static void renewed(struct hold *hold)
 	hold->why[0] = '\0';
 	switch (reply.outcome) {
 	case RENEWED:
+		hold->ends_ms = client->sent_ms + reply.ttl_ms;
 		if (hold->is_told_late)
 			hold->renew_ms = pace_ms(&hold->pace);
 		hold->is_told = hold->is_told_late;
 		hurry(hold, lock->lease_ms / 6);
 		break;
 	case RENEW_UNSAFE:
+		hold->ends_ms = client->sent_ms + reply.ttl_ms;
 		hold->renew_ms = clock_ms() + lock->lease_ms / 20;
 		snprintf(hold->why, sizeof(hold->why),
 			 "only %lld of %" PRId64 " replicas confirmed it", client->replicas,
@@ -174,7 +177,7 @@ static bool step(struct hold *hold)
 {
 	struct client *client = hold->client;
 	/* the answer to a renewal that left in time may have come, and count */
-	const bool is_over = clock_ms() >= hold->lock->deadline_ms;
+	const bool is_over = clock_ms() >= hold->ends_ms;
 	enum client_event event;
 
 	if (is_over && client->phase < REQUEST_SENT) {
@@ -226,7 +229,7 @@ int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
 {
 	const int64_t wake = earliest(client_wait(hold->client, slot), hold->renew_ms);
 
-	return earliest(wake, hold->lock->deadline_ms);
+	return earliest(wake, hold->ends_ms);
 }
 
 const char *hold_lost_why(const struct hold *hold)
@@ -252,7 +255,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	enum release_outcome outcome;
 
 	/* a renewal that is not answered soon never will be: the connection is no good */
-	if (clock_ms() < hold->lock->deadline_ms)
+	if (clock_ms() < hold->ends_ms)
 		client_finish(hold->client,
 			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
 	else
@@ -421,7 +424,7 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 		if (until_ms < clock_ms() + LEAST_MS)
 			until_ms = clock_ms() + LEAST_MS;
 		if (hold->state == HOLD_HELD)
-			hold_release_and_tell(hold, earliest(until_ms, hold->lock->deadline_ms));
+			hold_release_and_tell(hold, earliest(until_ms, hold->ends_ms));
 		else if (hold->state == HOLD_EXPIRED)
 			let_go(hold);
 	}
@@ -433,7 +436,7 @@ void hold_set_give_up(const struct hold_set *set)
 		struct hold *hold = &set->members[i].hold;
 
 		hold->lock->end.unused = true;
-		if (hold->state == HOLD_HELD && clock_ms() >= hold->lock->deadline_ms)
+		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
 			hold_expire(hold);
 	}
 	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));

@@ -28,6 +28,7 @@ struct hold {
 	bool is_told;        /* a message has come since the last renewal */
 	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
 	int64_t renew_ms;    /* when the next renewal is due */
+	int64_t ends_ms;     /* as lock->deadline_ms, but replicas may know nothing of it */
 	int64_t patience_ms; /* the longest timeout of the client */
 	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
 	char why[700];       /* why it is lost, or about to be, for people; or "" */

@@ -289,11 +289,6 @@ static void begin(const struct lock_keys *keys, struct request *request,
 	wire_add(request, keys->channel);
 }
 
-void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script)
-{
-	begin(keys, request, script, MODE_EXCLUSIVE);
-}
-
 void wire_look(const struct lock_keys *keys, struct request *request, const char *what)
 {
 	begin(keys, request, &script_look, MODE_EXCLUSIVE);
@@ -366,7 +361,7 @@ void wire_renew(const struct lock *lock, struct request *request)
 
 void wire_renew_as(const struct lock *lock, struct request *request, const char *owner)
 {
-	wire_begin(&lock->keys, request, &script_renew);
+	begin(&lock->keys, request, &script_renew, MODE_EXCLUSIVE);
 	wire_add(request, owner, lock->request, "", lock->options->lease_ms ? lock->wish.lease : "",
 		 "", "", "");
 	add_strays(request);
@@ -431,7 +426,7 @@ void wire_leave(const struct lock *lock, struct request *request)
 void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
 		 const char *own_id, const char *by)
 {
-	wire_begin(keys, request, &script_leave);
+	begin(keys, request, &script_leave, MODE_EXCLUSIVE);
 	put_leave(request, id, own_id, "remove");
 	wire_add(request, by);
 }
@@ -698,26 +693,30 @@ static int64_t ours_of(const struct lock_place *place, int64_t at_ms)
 	return place->heard_ms + (since < 0 ? 0 : earliest(since, waited));
 }
 
-/* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one. Such a message saves the waiter
- * a request, which with --replicas, and for acquire, must be made all the same. Any client that may
- * publish can send one, so a real one repeats the secret of the waiter's last request. */
+/* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one, in exactly this form. Such a
+ * message saves the waiter a request, which with --replicas, and for acquire, must be made all the
+ * same. Any client that may publish can send one, so a real one repeats the secret of the waiter's
+ * last request. */
 bool handover_accept(struct lock *lock, const struct client *client)
 {
 	const bool wants_slot = want_is_slot(lock->wish.mode);
-	char token[TOKEN_MAX_BYTES], secret[SECRET_BYTES], slot[SLOT_MAX_BYTES], rest;
-	int64_t ttl_ms, at_ms, since_ms;
-	const int words =
-		sscanf(client->message,
-		       "granted %16[0-9] %16" SCNd64 " %16" SCNd64 " %16[0-9a-f] %64[^ ] %c", token,
-		       &ttl_ms, &at_ms, secret, slot, &rest);
+	char token[TOKEN_MAX_BYTES], ttl[TOKEN_MAX_BYTES], at[TOKEN_MAX_BYTES];
+	char slot[SLOT_MAX_BYTES] = "", form[MESSAGE_MAX_BYTES];
+	int64_t ttl_ms, since_ms;
 
 	if (lock->options->replicas > 0 || lock->kind > LOCK_WRAP_EARLY ||
-	    !is_own_channel(lock, client) || words != (wants_slot ? 5 : 4) ||
-	    !*lock->place.secret || strcmp(secret, lock->place.secret) != 0)
+	    !is_own_channel(lock, client) || !*lock->place.secret ||
+	    sscanf(client->message, "granted %16[0-9] %16[0-9] %16[0-9] %*s %64[^ ]", token, ttl,
+		   at, slot) != (wants_slot ? 4 : 3))
 		return false;
-	since_ms = ours_of(&lock->place, at_ms);
+	snprintf(form, sizeof(form), "granted %s %s %s %s%s%s", token, ttl, at, lock->place.secret,
+		 wants_slot ? " " : "", slot);
+	if (strcmp(client->message, form) != 0)
+		return false;
+	ttl_ms = strtoll(ttl, NULL, 10);
+	since_ms = ours_of(&lock->place, strtoll(at, NULL, 10));
 	/* a message that was long under way may be out of date: another owner may hold the lock */
-	if (since_ms < 0 || ttl_ms <= 0 || ttl_ms > lock->lease_ms ||
+	if (since_ms < 0 || ttl_ms == 0 || ttl_ms > lock->lease_ms ||
 	    clock_ms() - since_ms > ttl_ms / HANDED_PART)
 		return false;
 	lock->since_ms = since_ms;

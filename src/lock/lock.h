@@ -133,9 +133,6 @@ bool lock_is_fresh(const struct lock *lock);
 
 /* ---- Requests, as the scripts in lua/ want their arguments ---- */
 
-/* Begins a request with the keys, as every script wants them. */
-void wire_begin(const struct lock_keys *keys, struct request *request, const struct script *script);
-
 /* Adds arguments: strings, none of them NULL. */
 #define wire_add(request, ...) wire_add_all(request, __VA_ARGS__, (const char *)NULL)
 __attribute__((sentinel)) void wire_add_all(struct request *request, ...);

@@ -309,7 +309,9 @@ static void show_process(char text[OWNER_SHOWN_BYTES], size_t characters,
 		*text = '\0';
 }
 
-const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
+/* A process that has ended has no pid. */
+static const char *show_owner(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by,
+			      bool has_ended)
 {
 	char command[SHORT_MAX_BYTES], reason[SHORT_MAX_BYTES], what[2 * SHORT_MAX_BYTES + 2];
 	char behind[OWNER_SHOWN_BYTES];
@@ -317,6 +319,8 @@ const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const ch
 	size_t least;
 
 	owner_parse(&process, by);
+	if (has_ended)
+		process.pid = "";
 	snprintf(what, sizeof(what), "%s%s%s", shorten(command, process.command),
 		 *process.reason ? ": " : "", shorten(reason, process.reason));
 	least = count_characters(what);
@@ -326,6 +330,11 @@ const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const ch
 	shorten_to(text, characters - count_characters(behind), what);
 	strcat(text, behind);
 	return text;
+}
+
+const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
+{
+	return show_owner(text, characters, by, false);
 }
 
 const char *owner_without_folder(const char *command)
@@ -345,38 +354,6 @@ const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms)
 {
 	return held_ms < -1 ? timestamp_until(text, -held_ms, wall_ms()) : NULL;
 }
-
-/* A process that has ended has no pid. */
-static void show_ended(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
-{
-	struct owner_process process;
-	char ended[BY_MAX_BYTES + 8];
-
-	owner_parse(&process, by);
-	snprintf(ended, sizeof(ended), "%s\t\t%s\t%s\t%s", process.host, process.user,
-		 process.command, process.reason);
-	owner_show(text, characters, ended);
-}
-
-static void show_kept(char text[OWNER_SHOWN_BYTES], size_t characters, const char *until,
-		      const char *by)
-{
-	static const char of[] = " by --min-hold of ";
-	char shown[OWNER_SHOWN_BYTES];
-	size_t words;
-
-	snprintf(text, OWNER_SHOWN_BYTES, "kept until %s", until);
-	words = strlen(text) + strlen(of);
-	if (strlen(text) > characters)
-		*text = '\0';
-	if (!*by || words + HOLDER_CHARACTERS > characters)
-		return;
-	show_ended(shown, characters - words, by);
-	strcat(text, of);
-	strcat(text, shown);
-}
-
-/* ---- Several holders ---- */
 
 /* "all 1 slots" would say little; and named slots are none of those that are counted. */
 static int64_t wanted_slots(const struct holder *holder)
@@ -431,10 +408,22 @@ static bool put(char *text, size_t characters, const char *more)
 	return true;
 }
 
-static void say_others(char *text, size_t characters, const struct holder *holder)
+/* Appends WORDS, who the holder is, and BEHIND, or nothing if there is no room for that. */
+static void put_owner(char *text, size_t characters, const char *words, const struct holder *holder,
+		      const char *behind)
 {
-	if (holder->is_last && fits(holder))
-		put(text, characters, ", but others asked first");
+	const size_t taken = count_characters(text) + strlen(words) + strlen(behind);
+	char shown[OWNER_SHOWN_BYTES];
+
+	if (taken + HOLDER_CHARACTERS > characters)
+		return;
+	if (*holder->by)
+		show_owner(shown, characters - taken, holder->by, holder->held_ms < -1);
+	else
+		shorten_to(shown, characters - taken, holder->owner);
+	strcat(text, words);
+	strcat(text, shown);
+	strcat(text, behind);
 }
 
 static void show_slots(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
@@ -442,7 +431,6 @@ static void show_slots(char text[OWNER_SHOWN_BYTES], size_t characters, const st
 	const int64_t wanted = wanted_slots(holder);
 	char slots[SLOTS_HELD_BYTES], time[DURATION_MAX_BYTES], lease[DURATION_MAX_BYTES + 32];
 
-	*text = '\0';
 	if (wanted > 0 && holder->count >= wanted)
 		snprintf(slots, sizeof(slots), "all %" PRId64 " slots", wanted);
 	else
@@ -455,29 +443,6 @@ static void show_slots(char text[OWNER_SHOWN_BYTES], size_t characters, const st
 			 duration_show(time, holder->next_ms));
 		put(text, characters, lease);
 	}
-	say_others(text, characters, holder);
-}
-
-/* ---- One of them ---- */
-
-/* Writes "held by COMMAND (pid PID, USER@HOST)BEHIND", or nothing. */
-static void show_one(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder,
-		     const char *behind)
-{
-	static const char held_by[] = "held by ";
-	const size_t words = strlen(held_by) + strlen(behind);
-	char shown[OWNER_SHOWN_BYTES];
-
-	*text = '\0';
-	if (words + HOLDER_CHARACTERS > characters)
-		return;
-	if (*holder->by)
-		owner_show(shown, characters - words, holder->by);
-	else
-		shorten_to(shown, characters - words, holder->owner);
-	strcpy(text, held_by);
-	strcat(text, shown);
-	strcat(text, behind);
 }
 
 const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *holder)
@@ -502,7 +467,6 @@ static void show_by_hand(char text[OWNER_SHOWN_BYTES], size_t characters,
 	char reason[SHORT_MAX_BYTES], person[2 * SHORT_MAX_BYTES + 4];
 
 	owner_parse(&process, holder->by);
-	*text = '\0';
 	if (!put(text, characters, "held by hand") ||
 	    !put(text, characters, holder_show_until(until, holder)))
 		return;
@@ -527,40 +491,47 @@ static void show_shared(char text[OWNER_SHOWN_BYTES], size_t characters,
 
 	snprintf(behind, sizeof(behind), " and %" PRId64 " other%s", others,
 		 others == 1 ? " that shares it" : "s that share it");
-	show_one(text, characters, holder, behind);
+	put_owner(text, characters, "held by ", holder, behind);
 	if (!*text && characters >= HOLDER_CHARACTERS + strlen(" share it"))
 		snprintf(text, OWNER_SHOWN_BYTES, "%" PRId64 " share it", holder->count);
+}
+
+static void show_one(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
+{
+	char time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
+	char until[TIMESTAMP_MAX_BYTES], kept[TIMESTAMP_MAX_BYTES + 16];
+
+	if (holder_show_kept(until, holder->held_ms)) {
+		snprintf(kept, sizeof(kept), "kept until %s", until);
+		if (put(text, characters, kept) && *holder->by)
+			put_owner(text, characters, " by --min-hold of ", holder, "");
+		return;
+	}
+	if (holder->held_ms >= 0)
+		snprintf(since, sizeof(since), " for %s", duration_show(time, holder->held_ms));
+	put_owner(text, characters, "held by ", holder, since);
 }
 
 const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 			const struct holder *holder)
 {
-	char time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
-	char until[TIMESTAMP_MAX_BYTES], slots[SLOTS_HELD_BYTES];
+	char slots[SLOTS_HELD_BYTES];
 
 	*text = '\0';
 	if (holder_show_count(slots, holder)) {
 		put(text, characters, slots);
 		return text;
 	}
-	if (has_slots(holder)) {
+	if (has_slots(holder))
 		show_slots(text, characters, holder);
-		return text;
-	}
-	if (holder->count > 1)
+	else if (holder->count > 1)
 		show_shared(text, characters, holder);
-	else if (holder_show_kept(until, holder->held_ms))
-		show_kept(text, characters, until, holder->by);
-	else if (holder->by_hand && *holder->by)
+	else if (holder->by_hand && *holder->by && holder->held_ms >= -1)
 		show_by_hand(text, characters, holder);
-	else {
-		if (holder->held_ms >= 0)
-			snprintf(since, sizeof(since), " for %s",
-				 duration_show(time, holder->held_ms));
-		show_one(text, characters, holder, since);
-	}
-	if (*text)
-		say_others(text, characters, holder);
+	else
+		show_one(text, characters, holder);
+	if (*text && holder->is_last && fits(holder))
+		put(text, characters, ", but others asked first");
 	return text;
 }
 

@@ -86,10 +86,6 @@ static void say_misfit(struct error *err, const struct lock *lock, const char *m
 		fail(err, STATUS_USAGE,
 		     "cannot go into lock %s: the enclosing hold is shared; use --shared%s",
 		     lock->keys.shown, wants_slot ? " instead of --slots" : ", too");
-	else if (!mode[1])
-		fail(err, STATUS_USAGE,
-		     "cannot go into lock %s: the server forgot the slot of the enclosing hold",
-		     lock->keys.shown);
 	else
 		fail(err, STATUS_USAGE, "cannot go into lock %s: the enclosing hold has slot %s%s",
 		     lock->keys.shown, shorten(slot, mode + 1),
@@ -361,12 +357,6 @@ static bool may_fit(const struct lock *lock, const struct holder *holder)
 	return holder->mode == *MODE_SHARED && strcmp(lock->wish.mode, MODE_SHARED) == 0;
 }
 
-/* Whether the holder is on a host of the same name. */
-static bool is_here(const struct lock *lock, const struct holder *holder)
-{
-	return strncmp(holder->by, lock->by, strcspn(lock->by, "\t") + 1) == 0;
-}
-
 /* Returns -1 if a wrap above us holds the lock: the wait would never end. */
 static int check_above(struct waiting *w, struct error *err)
 {
@@ -374,7 +364,7 @@ static int check_above(struct waiting *w, struct error *err)
 
 	if (w->due.above_ms == NEVER_MS || !w->view.is_known || may_fit(w->lock, &holder))
 		return 0;
-	if (!is_here(w->lock, &holder) || !owner_is_above(holder.owner)) {
+	if (!owner_is_above(holder.owner)) {
 		if (holder.count == 1)
 			w->due.above_ms = NEVER_MS;
 		return 0;

@@ -52,18 +52,19 @@ static bool put_message(struct client *client, const struct lock *lock, const ch
 	return length < sizeof(client->message);
 }
 
-/* Whether the message is a grant and nothing more, but for blanks. */
+/* Whether the message is a grant and nothing more, parsed in another way than lock.c does. */
 static bool has_its_form(const char *message, const struct lock *lock)
 {
-	char token[MESSAGE_MAX_BYTES], ttl[MESSAGE_MAX_BYTES], at[MESSAGE_MAX_BYTES];
-	char secret[MESSAGE_MAX_BYTES], slot[MESSAGE_MAX_BYTES] = "", rest;
-	const int words = sscanf(
-		message, "granted %127[0-9] %127[-+0-9] %127[-+0-9] %127[0-9a-f] %127[^ ] %c",
-		token, ttl, at, secret, slot, &rest);
+	char again[MESSAGE_MAX_BYTES], token[MESSAGE_MAX_BYTES], ttl[MESSAGE_MAX_BYTES];
+	char at[MESSAGE_MAX_BYTES];
 
-	return words == (lock_slot(lock) ? 5 : 4) && strlen(token) <= 16 && strlen(ttl) <= 17 &&
-	       strlen(at) <= 17 && strcmp(secret, lock->place.secret) == 0 &&
-	       (!lock_slot(lock) || strcmp(slot, lock_slot(lock)) == 0);
+	if (sscanf(message, "granted %127[0-9] %127[0-9] %127[0-9]", token, ttl, at) != 3 ||
+	    strlen(token) > 16 || strlen(ttl) > 16 || strlen(at) > 16)
+		return false;
+	snprintf(again, sizeof(again), "granted %s %s %s %s%s%s", token, ttl, at,
+		 lock->place.secret, lock_slot(lock) ? " " : "",
+		 lock_slot(lock) ? lock_slot(lock) : "");
+	return strcmp(message, again) == 0;
 }
 
 static void check_grant(const struct lock *lock, const struct client *client)
