@@ -9,9 +9,9 @@
 #include "cli/options.h"
 #include "commands/release_stop.h"
 #include "commands/release_words.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/owner_call.h"
-#include "lock/lock.h"
 #include "redis/reply.h"
 
 /* The reply lives in call->client. */

@@ -13,8 +13,8 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "commands/release_words.h"
-#include "lock/owner_call.h"
 #include "lock/lock.h"
+#include "lock/owner_call.h"
 #include "redis/client_call.h"
 #include "redis/reply.h"
 

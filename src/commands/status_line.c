@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/owner.h"
 #include "lock/lock.h"
+#include "lock/owner.h"
 #include "output/timestamp.h"
 #include "redis/reply.h"
 

@@ -151,7 +151,7 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 	return 0;
 }
 
-/* ---- Modes ---- */
+/* ---- State ---- */
 
 /* The longest list of slots is long, and most processes want none: so it has static memory. */
 static const char *make_want(const char *slots, bool shared)
@@ -163,36 +163,6 @@ static const char *make_want(const char *slots, bool shared)
 	snprintf(text, sizeof(text), "%c%s", slots_are_counted(slots) ? '#' : MODE_SLOT, slots);
 	return text;
 }
-
-const char *mode_word(const char *mode)
-{
-	return *mode == MODE_SLOT               ? "slots"
-	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
-						: "exclusive";
-}
-
-const char *want_word(const char *want)
-{
-	return want_is_slot(want) ? "slots" : mode_word(want);
-}
-
-int64_t want_slots(const char *want)
-{
-	int64_t count = want_is_slot(want);
-
-	if (*want == '#')
-		return strtoll(want + 1, NULL, 10);
-	for (; *want; want++)
-		count += *want == ',';
-	return count;
-}
-
-bool want_is_slot(const char *want)
-{
-	return *want == '#' || *want == MODE_SLOT;
-}
-
-/* ---- State ---- */
 
 /* Writes nothing if the number is below the least. */
 static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t least)

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/shorten.h"
 #include "base/signal_names.h"
-#include "base/slots.h"
 #include "lock/owner.h"
 #include "redis/client.h"
 
@@ -34,25 +33,6 @@ struct lock_keys {
 
 /* Checks NAME and derives its keys. Returns 0, or -1 with STATUS_USAGE. */
 int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err);
-
-/* ---- Modes: how a hold has the lock, and how a process wants it ---- */
-
-/* The mode of a hold: MODE_EXCLUSIVE, MODE_SHARED, or a slot: its name behind MODE_SLOT. A want is
- * one of the first two; or #N, one of the slots 1 to N; or =A,B, one of these. */
-#define MODE_MAX_BYTES (SLOT_MAX_BYTES + 1)
-#define MODE_EXCLUSIVE "x"
-#define MODE_SHARED "s"
-#define MODE_SLOT '='
-
-/* The word for people: exclusive, shared, slots. */
-const char *mode_word(const char *mode);
-const char *want_word(const char *want);
-
-/* How many slots are named in a want; 0: none. */
-int64_t want_slots(const char *want);
-
-/* Whether a hold that was granted for this want has a slot. */
-bool want_is_slot(const char *want);
 
 /* ---- State ---- */
 

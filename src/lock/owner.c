@@ -17,7 +17,6 @@
 #include "base/duration.h"
 #include "base/read_file.h"
 #include "base/utf8.h"
-#include "lock/lock.h"
 #include "redis/password.h"
 
 #define UUID_LENGTH 36
@@ -343,6 +342,36 @@ const char *owner_without_folder(const char *command)
 	const char *slash = memrchr(command, '/', word);
 
 	return slash && slash + 1 < command + word ? slash + 1 : command;
+}
+
+/* ---- Modes ---- */
+
+const char *mode_word(const char *mode)
+{
+	return *mode == MODE_SLOT               ? "slots"
+	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
+						: "exclusive";
+}
+
+const char *want_word(const char *want)
+{
+	return want_is_slot(want) ? "slots" : mode_word(want);
+}
+
+int64_t want_slots(const char *want)
+{
+	int64_t count = want_is_slot(want);
+
+	if (*want == '#')
+		return strtoll(want + 1, NULL, 10);
+	for (; *want; want++)
+		count += *want == ',';
+	return count;
+}
+
+bool want_is_slot(const char *want)
+{
+	return *want == '#' || *want == MODE_SLOT;
 }
 
 /* ---- Holders: of several, how many they are; of one, who it is ---- */

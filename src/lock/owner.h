@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/shorten.h"
+#include "base/slots.h"
 #include "output/timestamp.h"
 
 /* UUID:NUMBER; Redisson's may be longer. */
@@ -63,6 +64,25 @@ const char *owner_without_folder(const char *command);
  * whether one runs this program. */
 bool owner_is_above(const char *owner);
 
+/* ---- Modes: how a hold has the lock, and how a process wants it ---- */
+
+/* The mode of a hold: MODE_EXCLUSIVE, MODE_SHARED, or a slot: its name behind MODE_SLOT. A want is
+ * one of the first two; or #N, one of the slots 1 to N; or =A,B, one of these. */
+#define MODE_MAX_BYTES (SLOT_MAX_BYTES + 1)
+#define MODE_EXCLUSIVE "x"
+#define MODE_SHARED "s"
+#define MODE_SLOT '='
+
+/* The word for people: exclusive, shared, slots. */
+const char *mode_word(const char *mode);
+const char *want_word(const char *want);
+
+/* How many slots are named in a want; 0: none. */
+int64_t want_slots(const char *want);
+
+/* Whether a hold that was granted for this want has a slot. */
+bool want_is_slot(const char *want);
+
 /* ---- The holders of a lock, as told to a process that does not get it ---- */
 
 /* One holder, and how many hold beside it. The texts belong to the server's reply. */
@@ -70,7 +90,7 @@ struct holder {
 	const char *owner; /* "": unknown, or nobody holds it */
 	const char *by;
 	int64_t held_ms; /* -1: unknown; below that: kept, see holder_show_kept */
-	char mode;       /* as in lock.h; 0: unknown */
+	char mode;       /* as in MODE_...; 0: unknown */
 	int64_t count;   /* how many hold the lock */
 	int64_t slots;   /* each has one of so many; 0: they are not counted */
 	int64_t next_ms; /* in how many ms the first of their leases ends; -1: unknown */

@@ -4,9 +4,9 @@
  * For: redis/reply.c lock/lock.c redis/client.c redis/client_send.c redis/client_fail.c
  * redis/client_call.c redis/connection.c redis/connection_begin.c redis/connection_end.c
  * redis/handshake.c redis/server_error.c redis/reply_limits.c lock/hold.c lock/wait.c
- * lock/progress.c lock/owner.c lock/owner_call.c commands/wrap.c commands/acquire.c commands/renew.c
- * commands/release.c commands/release_stop.c commands/release_words.c redis/connection_trace.c
- * base/message.c supervise/take_locks.c */
+ * lock/progress.c lock/owner.c lock/owner_call.c commands/wrap.c commands/acquire.c
+ * commands/renew.c commands/release.c commands/release_stop.c commands/release_words.c
+ * redis/connection_trace.c base/message.c supervise/take_locks.c */
 #include <stdlib.h>
 #include <string.h>
 
