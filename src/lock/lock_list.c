@@ -80,6 +80,19 @@ static int ask(struct client *client, const struct request *request, int64_t unt
 			   false, err);
 }
 
+/* Moves on to the next step. A real server's cursor is a number, and differs from the one before;
+ * the first step may be the last one. */
+static int move_cursor(char cursor[24], const char *next)
+{
+	const size_t digits = strspn(next, "0123456789");
+
+	if (digits == 0 || digits >= 24 || next[digits] != '\0' ||
+	    (strcmp(cursor, next) == 0 && strcmp(next, "0") != 0))
+		return -1;
+	memcpy(cursor, next, digits + 1);
+	return 0;
+}
+
 /* Adds the keys of one node. A key of a log that holds something else is added, too: the caller's
  * question for the log tells it. */
 static int scan(struct lock_list *keys, bool of_logs, struct client *client, int64_t until_ms,
@@ -95,12 +108,11 @@ static int scan(struct lock_list *keys, bool of_logs, struct client *client, int
 	do {
 		if (ask(client, &request, until_ms, err) < 0)
 			return -1;
-		const char *next = reply_text(client->reply, 0);
 		const struct redisReply *found = reply_at(client->reply, 1);
 
-		if (!reply_fits(client->reply, "sl") || strlen(next) >= sizeof(cursor))
+		if (!reply_fits(client->reply, "sl") ||
+		    move_cursor(cursor, reply_text(client->reply, 0)) < 0)
 			return reply_nonsense(err);
-		strcpy(cursor, next);
 		for (size_t i = 0; i < reply_count(found); i++)
 			if (add(keys, reply_text(found, i), client, err) < 0)
 				return -1;
