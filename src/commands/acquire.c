@@ -14,10 +14,9 @@
 #include "base/shell_quote.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "lock/hold_lease.h"
+#include "lock/hold.h"
+#include "lock/lock.h"
 #include "lock/wait.h"
-#include "lock/wait_result.h"
-#include "lock/want.h"
 #include "output/timestamp.h"
 #include "redis/server.h"
 #include "supervise/keeper.h"
@@ -209,7 +208,7 @@ static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct c
 		client_close(client);
 		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}
-	hold_init(&hold, lock, client, wait->options->connect_timeout_ms);
+	hold_init(&hold, lock, client, wait->messenger, wait->options->connect_timeout_ms);
 	return hand_out(&hold, wait, err);
 }
 
@@ -217,6 +216,7 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 {
 	const struct options *options = invocation->options;
 	struct words words;
+	int result;
 	struct signal_fd signals;
 	struct deadline_poll loop;
 	struct lock lock;
@@ -228,23 +228,9 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 
 	if (pin_process(options->while_pid, &wait.pidfd, err) < 0)
 		return -1;
-	const struct lock_options wanted = {
-		.name = invocation->argv[0],
-		.kind = options->while_pid ? LOCK_ACQUIRE : LOCK_BY_HAND,
-		.lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS,
-		.max_queue = options->max_queue,
-		.replicas = options->replicas,
-		.slots = options->slots,
-		.shared = options->shared,
-		.replicas_ms = options->connect_timeout_ms,
-		.owner = options->owner,
-		.pid = options->while_pid,
-		.words = describe(&words, options->while_pid),
-		.reason = options->reason};
-	int result;
-
-	if (lock_init(&lock, &wanted, err) < 0 || signal_fd_open(&signals, err) < 0 ||
-	    deadline_poll_open(&loop, err) < 0)
+	if (lock_init(&lock, invocation->argv[0], options->while_pid ? LOCK_ACQUIRE : LOCK_BY_HAND,
+		      options, describe(&words, options->while_pid), err) < 0 ||
+	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
 	client_init(&client, invocation->server, options->connect_timeout_ms);
 	result = get_and_hand_out(&wait, &lock, &client, status, err);

@@ -10,8 +10,6 @@
 #include "commands/look.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
-#include "lock/want.h"
-#include "lock/wire.h"
 #include "output/table.h"
 #include "redis/client.h"
 #include "redis/reply.h"

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/message.h"
+#include "lock/lock.h"
 #include "lock/owner_call.h"
-#include "lock/wire.h"
 
 static int renew_as(struct owner_call *call, const char *owner, struct renew_reply *reply,
 		    struct error *err)

@@ -9,7 +9,7 @@
 #include "base/message.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "lock/wait_result.h"
+#include "lock/wait.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
 #include "supervise/wrapper.h"
@@ -71,25 +71,6 @@ static int get_and_run(const struct job *job, const struct wanted_locks *wanted,
 	return end_as_command(job, &ending, status, err);
 }
 
-static struct lock_options lock_options(const struct options *options, const char *name,
-					int64_t lease_ms, char *const *argv)
-{
-	return (struct lock_options){.name = name,
-				     .kind = LOCK_WRAP,
-				     .lease_ms = lease_ms,
-				     .max_queue = options->max_queue,
-				     .replicas = options->replicas,
-				     .slots = options->slots,
-				     .shared = options->shared,
-				     .supersede = options->supersede,
-				     .replicas_ms = options->connect_timeout_ms,
-				     .min_hold_ms = options->min_hold_ms,
-				     .once_per_ms = options->once_per_ms,
-				     .once_ok_ms = options->once_ok_ms,
-				     .words = argv,
-				     .reason = options->reason};
-}
-
 static int open_and_run(const struct job *job, struct signal_fd *signals,
 			const struct wanted_locks *wanted, int *status, struct error *err)
 {
@@ -113,8 +94,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	char *shell[] = {sh, dash_c, (char *)(uintptr_t)options->shell_command, NULL};
 	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
 	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
-	struct wanted_locks wanted = {
-		.options = lock_options(options, invocation->argv[0], lease_ms, argv)};
+	struct wanted_locks wanted = {0};
 	struct signal_fd signals;
 	struct deadline_poll loop;
 	struct ground ground;
@@ -134,7 +114,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	int result;
 
 	shorten(job.shown, *argv[0] ? argv[0] : "''");
-	wanted_locks_sort(&wanted, options);
+	wanted_locks_sort(&wanted, invocation->argv[0], options);
 	set.count = wanted.count;
 	if (set.count > 1 && !(set.members = calloc((size_t)set.count, sizeof(one))))
 		return fail(err, STATUS_OS, "cannot take %d locks: out of memory", set.count);

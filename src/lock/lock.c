@@ -1,21 +1,168 @@
-/* Believes no reply: a number is brought within bounds, and a text that does not fit is refused. */
+/* One lock: its keys, the requests about it as the scripts in lua/ want their arguments, and the
+ * replies. Believes no reply: a number is brought within bounds, and a text that does not fit is
+ * refused. */
 #include "lock/lock.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lock/want.h"
+#include "base/utf8.h"
+#include "cli/options.h"
 #include "redis/reply.h"
+#include "redis/script.h"
+
+#define DIGITS "0123456789"
 
 /* Our leases last 30 days at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
 /* Stands before the period of --once-ok in requests. */
 #define ONCE_OK "ok"
+
+/* ---- Keys: Redisson's, and ours beside them, all in the slot of NAME in a cluster ---- */
+
+static const struct {
+	const char *prefix;
+	size_t at; /* where struct lock_keys has the key */
+} derived[] = {
+	{"redisson_lock_queue:", offsetof(struct lock_keys, queue)},
+	{"redisson_lock_timeout:", offsetof(struct lock_keys, timeouts)},
+	{"fairlock:", offsetof(struct lock_keys, state)},
+	{"fairlock_log:", offsetof(struct lock_keys, log)},
+	{"fairlock_queue:", offsetof(struct lock_keys, ours)},
+	{"fairlock_holders:", offsetof(struct lock_keys, holders)},
+	{"fairlock_done:", offsetof(struct lock_keys, done)},
+	{"redisson_lock__channel:", offsetof(struct lock_keys, channel)},
+};
+
+#define DERIVED (sizeof(derived) / sizeof(derived[0]))
+
+static bool is_foreign_dash(uint32_t code)
+{
+	return (code >= 0x2010 && code <= 0x2015) || code == 0x2212;
+}
+
+static bool is_no_break(uint32_t code)
+{
+	return code == 0xa0 || code == 0x2007 || code == 0x202f;
+}
+
+static bool is_blank(uint32_t code)
+{
+	return code == ' ' || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+	       code == 0x205f || code == 0x3000;
+}
+
+/* A NAME that looks like an option, or like another NAME, is a mistake: that lock excludes nobody.
+ */
+static int check_text(const char *name, struct error *err)
+{
+	uint32_t code = 0;
+	size_t length;
+
+	for (const char *at = name; *at != '\0'; at += length) {
+		const ptrdiff_t byte = at - name + 1;
+
+		length = utf8_decode(at, &code);
+		if (length == 0)
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is not valid UTF-8", byte);
+		if (utf8_is_control(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is a control character", byte);
+		if (is_no_break(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is U+%04X, a no-break blank", byte,
+				    code);
+		if (utf8_is_harmful(code))
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: byte %td is U+%04X, which cannot be seen",
+				    byte, code);
+		if (at == name && is_foreign_dash(code))
+			return fail(
+				err, STATUS_USAGE,
+				"cannot use NAME: it begins with U+%04X, a dash that is not '-'",
+				code);
+		if (at == name && is_blank(code))
+			return fail(err, STATUS_USAGE, "cannot use NAME: it begins with a blank");
+	}
+	return is_blank(code) ? fail(err, STATUS_USAGE, "cannot use NAME: it ends with a blank")
+			      : 0;
+}
+
+/* The part of a key that a cluster hashes: the text between the first { and the next }, or the
+ * whole key if that is empty. Returns its length. */
+static size_t hash_tag(const char *key, const char **tag)
+{
+	const char *open = strchr(key, '{');
+	const char *close = open ? strchr(open, '}') : NULL;
+
+	if (close == NULL || close == open + 1) {
+		*tag = key;
+		return strlen(key);
+	}
+	*tag = open + 1;
+	return (size_t)(close - open - 1);
+}
+
+static bool share_slot(const char *key, const char *other)
+{
+	const char *tag, *other_tag;
+	size_t length = hash_tag(key, &tag);
+
+	return hash_tag(other, &other_tag) == length && memcmp(tag, other_tag, length) == 0;
+}
+
+int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
+{
+	const bool braces = strchr(name, '{') == NULL;
+	const size_t length = strlen(name);
+
+	if (length == 0)
+		return fail(err, STATUS_USAGE, "cannot use NAME: it is empty");
+	if (length > NAME_MAX_BYTES)
+		return fail(err, STATUS_USAGE, "cannot use NAME: it is longer than %d bytes",
+			    NAME_MAX_BYTES);
+	if (check_text(name, err) < 0)
+		return -1;
+	memcpy(keys->name, name, length + 1);
+	shorten(keys->shown, name);
+	for (size_t i = 0; i < DERIVED; i++) {
+		const char *prefix = derived[i].prefix;
+
+		if (strncmp(name, prefix, strlen(prefix)) == 0)
+			return fail(err, STATUS_USAGE,
+				    "cannot use NAME: names that begin with '%s' are reserved",
+				    prefix);
+		snprintf((char *)keys + derived[i].at, KEY_MAX_BYTES, "%s%s%s%s", prefix,
+			 braces ? "{" : "", name, braces ? "}" : "");
+	}
+	/* The other keys differ only before the first brace. */
+	if (!share_slot(keys->name, keys->queue))
+		return fail(
+			err, STATUS_USAGE,
+			"cannot use NAME: its braces would put its keys on different nodes of a cluster");
+	return 0;
+}
+
+/* ---- State ---- */
+
+/* The longest list of slots is long, and most processes want none: so it has static memory. */
+static const char *make_want(const char *slots, bool shared)
+{
+	static char text[SLOTS_MOST * SLOT_MAX_BYTES + 1];
+
+	if (!slots)
+		return shared ? MODE_SHARED : MODE_EXCLUSIVE;
+	snprintf(text, sizeof(text), "%c%s", slots_are_counted(slots) ? '#' : MODE_SLOT, slots);
+	return text;
+}
 
 /* Writes nothing if the number is below the least. */
 static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t least)
@@ -38,35 +185,32 @@ static int act_as(struct lock *lock, const char *owner, struct error *err)
 	return 0;
 }
 
-int lock_init(struct lock *lock, const struct lock_options *options, struct error *err)
+int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
+	      const struct options *options, char *const *words, struct error *err)
 {
 	memset(lock, 0, sizeof(*lock));
-	if (lock_keys_make(&lock->keys, options->name, err) < 0 || owner_new(lock->id, err) < 0)
+	if (lock_keys_make(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
 		return -1;
 	memcpy(lock->request, lock->id, sizeof(lock->request));
-	lock->kind = options->kind;
-	lock->lease_ms = options->lease_ms;
-	lock->replicas = options->replicas;
-	lock->replicas_ms = earliest(options->replicas_ms, options->lease_ms / 3);
+	lock->options = options;
+	lock->kind = kind;
+	lock->lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
 	lock->inherited_count = owner_inherited(&lock->inherited);
 	if (lock->inherited_count == HELD_MAX)
 		return fail(err, STATUS_USAGE,
 			    "cannot take lock %s: this process is inside %d locks already",
 			    lock->keys.shown, HELD_MAX);
-	owner_describe(lock->by, options->pid ? options->pid : getpid(), options->words,
+	owner_describe(lock->by, options->while_pid ? options->while_pid : getpid(), words,
 		       options->reason);
-	lock->want = want_make(options->slots, options->shared);
 	strcpy(lock->mode, MODE_EXCLUSIVE);
-	lock->supersede = options->supersede;
-	put_number(lock->lease, options->lease_ms, 0);
-	put_number(lock->limit, options->max_queue, 0);
-	put_number(lock->min_hold, options->min_hold_ms, 1);
-	put_number(lock->period, options->once_per_ms, 1);
+	lock->wish.mode = make_want(options->slots, options->shared);
+	put_number(lock->wish.lease, lock->lease_ms, 0);
+	put_number(lock->wish.limit, options->max_queue, 0);
+	put_number(lock->wish.period, options->once_per_ms, 1);
 	if (options->once_ok_ms)
-		snprintf(lock->period, sizeof(lock->period), ONCE_OK "%" PRId64,
+		snprintf(lock->wish.period, sizeof(lock->wish.period), ONCE_OK "%" PRId64,
 			 options->once_ok_ms);
-	lock->handable =
-		(lock->kind == LOCK_WRAP || lock->kind == LOCK_WRAP_EARLY) && lock->replicas == 0;
+	put_number(lock->end.min_hold, options->min_hold_ms, 1);
 	return options->owner ? act_as(lock, options->owner, err) : 0;
 }
 
@@ -79,6 +223,185 @@ bool lock_is_fresh(const struct lock *lock)
 {
 	return lock->deadline_ms - clock_ms() > lock->ttl_ms / 5 * 3;
 }
+
+/* ---- Requests ---- */
+
+void wire_add_all(struct request *request, ...)
+{
+	const char *argument;
+	va_list arguments;
+
+	va_start(arguments, request);
+	while ((argument = va_arg(arguments, const char *)))
+		request->argv[request->argc++] = argument;
+	va_end(arguments);
+}
+
+/* How many requests the client has left under way: every script that changes something uses it, so
+ * that a late copy of a request changes nothing. */
+static void add_strays(struct request *request)
+{
+	request->strays = request->argc;
+	wire_add(request, "0");
+}
+
+/* mode: of the hold that the request is about, or the want of the process. A request about a shared
+ * hold or a slot declares the seventh key, too; lua/parts/base.lua says why others do not. */
+static void begin(const struct lock_keys *keys, struct request *request,
+		  const struct script *script, const char *mode)
+{
+	*request = (struct request){.script = script};
+	wire_add(request, keys->name, keys->queue, keys->timeouts, keys->state, keys->log,
+		 keys->ours);
+	if (strcmp(mode, MODE_EXCLUSIVE) != 0)
+		wire_add(request, keys->holders);
+	request->keys = request->argc;
+	wire_add(request, keys->channel);
+}
+
+void wire_look(const struct lock_keys *keys, struct request *request, const char *what)
+{
+	begin(keys, request, &script_look, MODE_EXCLUSIVE);
+	wire_add(request, what);
+}
+
+void wire_channel(const struct lock_keys *keys, const char *id, char channel[CHANNEL_MAX_BYTES])
+{
+	snprintf(channel, CHANNEL_MAX_BYTES, "%s:%s", keys->channel, id);
+}
+
+static void demand_replicas(const struct lock *lock, struct request *request, const char *durable)
+{
+	request->replicas = lock->options->replicas;
+	request->replicas_ms = earliest(lock->options->connect_timeout_ms, lock->lease_ms / 3);
+	request->durable = durable;
+}
+
+static const char *kind_word(const struct lock *lock)
+{
+	static const char *const words[] = {
+		[LOCK_WRAP] = "w",
+		[LOCK_WRAP_EARLY] = "v",
+		[LOCK_ACQUIRE] = "a",
+		[LOCK_BY_HAND] = "h",
+	};
+
+	return words[lock->starts ? LOCK_WRAP : lock->kind];
+}
+
+static void add_inherited(const struct lock *lock, struct request *request)
+{
+	for (int i = 0; i < lock->inherited_count; i++)
+		wire_add(request, lock->inherited[i]);
+}
+
+void wire_ask(struct lock *lock, struct request *request, bool try)
+{
+	begin(&lock->keys, request, &script_acquire, lock->wish.mode);
+	wire_add(request, lock->id, lock->request, kind_word(lock), lock->wish.lease,
+		 try ? "try" : "wait", lock->place.ticket);
+	request->again = request->argc;
+	wire_add(request, "0");
+	wire_add(request, lock->wish.limit, lock->by, lock->wish.period);
+	add_strays(request);
+	owner_draw_secret(lock->place.secret);
+	wire_add(request, lock->place.secret, lock->wish.mode);
+	if (lock->options->supersede && !*lock->place.newest) {
+		request->age = request->argc;
+		request->since_ms = lock->place.wanted_ms;
+	}
+	wire_add(request, lock->place.newest);
+	add_inherited(lock, request);
+	demand_replicas(lock, request, "granted");
+}
+
+void wire_renew(const struct lock *lock, struct request *request)
+{
+	begin(&lock->keys, request, &script_renew, lock->mode);
+	wire_add(request, lock->owner, lock->request, kind_word(lock), lock->wish.lease,
+		 lock->token, lock->by, lock->wish.period);
+	add_strays(request);
+	wire_add(request, lock->mode);
+	if (*lock->wish.mode == '#')
+		wire_add(request, lock->starts ? "1" : "", lock->wish.mode);
+	else if (lock->starts)
+		wire_add(request, "1");
+	demand_replicas(lock, request, "renewed");
+}
+
+void wire_renew_as(const struct lock *lock, struct request *request, const char *owner)
+{
+	begin(&lock->keys, request, &script_renew, MODE_EXCLUSIVE);
+	wire_add(request, owner, lock->request, "", lock->options->lease_ms ? lock->wish.lease : "",
+		 "", "", "");
+	add_strays(request);
+}
+
+static void put_release(const struct lock *lock, struct request *request, const char *owner,
+			const char *mode, const char *token, const char *min_hold, const char *only)
+{
+	begin(&lock->keys, request, &script_release, lock->mode);
+	wire_add(request, owner, lock->request, mode, token);
+	request->again = request->argc;
+	wire_add(request, "0");
+	wire_add(request, min_hold);
+	add_strays(request);
+	wire_add(request, lock->end.status, lock->end.cause, only);
+}
+
+void wire_release(const struct lock *lock, struct request *request)
+{
+	put_release(lock, request, lock->owner, lock->end.unused ? "unused" : "own", "",
+		    lock->end.min_hold, "");
+	request->tells = *lock->place.ticket != '\0'; /* where we have waited, others may wait */
+}
+
+void wire_release_as(const struct lock *lock, struct request *request, const char *owner)
+{
+	put_release(lock, request, owner, "any", "", "", "");
+}
+
+void wire_force(const struct lock *lock, struct request *request, const char *token,
+		const char *only)
+{
+	put_release(lock, request, "", "force", token, "", only);
+	wire_add(request, lock->by);
+}
+
+void wire_stop(const struct lock *lock, struct request *request, const char *only, const char *list)
+{
+	put_release(lock, request, "", "stop", "", "", only);
+	wire_add(request, lock->by, list);
+}
+
+void wire_forget(const struct lock *lock, struct request *request)
+{
+	put_release(lock, request, "", "forget", "", "", "");
+}
+
+static void put_leave(struct request *request, const char *id, const char *own_id, const char *mode)
+{
+	wire_add(request, id, own_id);
+	add_strays(request);
+	wire_add(request, mode);
+}
+
+void wire_leave(const struct lock *lock, struct request *request)
+{
+	begin(&lock->keys, request, &script_leave, lock->wish.mode);
+	put_leave(request, lock->id, lock->request, "own");
+	add_inherited(lock, request);
+}
+
+void wire_remove(const struct lock_keys *keys, struct request *request, const char *id,
+		 const char *own_id, const char *by)
+{
+	begin(keys, request, &script_leave, MODE_EXCLUSIVE);
+	put_leave(request, id, own_id, "remove");
+	wire_add(request, by);
+}
+
+/* ---- Replies ---- */
 
 static bool is_tagged(const struct redisReply *reply, const char *tag, size_t elements)
 {
@@ -105,7 +428,7 @@ int lock_refused(const struct redisReply *reply, struct error *err)
 /* Returns -1 for a text that does not fit, or is empty. */
 static int copy_text(char *to, size_t size, const char *from)
 {
-	size_t length = strlen(from);
+	const size_t length = strlen(from);
 
 	if (length == 0 || length >= size)
 		return -1;
@@ -131,17 +454,6 @@ static void raise_token(struct lock *lock, const char *token)
 		(void)copy_token(lock, token); /* keeps the old one if this is none */
 }
 
-static int copy_grant(struct lock *lock, const char *owner, const char *token)
-{
-	bool is_ours = strcmp(owner, lock->id) == 0;
-
-	for (int i = 0; i < lock->inherited_count; i++)
-		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
-	if (!is_ours || copy_text(lock->owner, sizeof(lock->owner), owner) < 0)
-		return -1;
-	return copy_token(lock, token);
-}
-
 /* Whatever a server says, our sums do not overflow, and we do not spin. */
 static int64_t within(long long value, int64_t low, int64_t high)
 {
@@ -151,54 +463,71 @@ static int64_t within(long long value, int64_t low, int64_t high)
 /* granted OWNER TOKEN MS WAITED HOLDS MODE */
 static int read_grant(struct lock *lock, const struct client *client, struct ask_reply *out)
 {
-	if (client->replicas < lock->replicas)
+	const char *owner = reply_text(client->reply, 1);
+	bool is_ours = strcmp(owner, lock->id) == 0;
+
+	for (int i = 0; i < lock->inherited_count; i++)
+		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
+	if (client->replicas < lock->options->replicas)
 		out->outcome = ASK_UNSAFE;
 	lock->since_ms = client->sent_ms;
 	lock->ttl_ms = within(reply_number(client->reply, 3), 0, TTL_MAX_MS);
 	lock->deadline_ms = client->sent_ms + lock->ttl_ms;
-	if (copy_text(lock->mode, sizeof(lock->mode), reply_text(client->reply, 6)) < 0)
+	if (!is_ours || copy_text(lock->owner, sizeof(lock->owner), owner) < 0 ||
+	    copy_text(lock->mode, sizeof(lock->mode), reply_text(client->reply, 6)) < 0)
 		return -1;
-	return copy_grant(lock, reply_text(client->reply, 1), reply_text(client->reply, 2));
+	return copy_token(lock, reply_text(client->reply, 2));
 }
 
 /* queued TICKET MS FIRST TTL NOW MARKER */
 static int read_place(struct lock *lock, const struct client *client, struct ask_reply *out)
 {
-	lock->heard_ms = client->sent_ms;
-	lock->server_ms = within(reply_number(client->reply, 5), 0, TTL_MAX_MS);
+	struct lock_place *place = &lock->place;
+
+	place->heard_ms = client->sent_ms;
+	place->server_ms = within(reply_number(client->reply, 5), 0, TTL_MAX_MS);
 	out->ask_in_ms = within(reply_number(client->reply, 2), 1, TTL_MAX_MS);
 	out->first = reply_number(client->reply, 3) == 1;
 	out->ttl_ms = reply_number(client->reply, 4);
 	out->marker = reply_text(client->reply, 6);
 	if (strlen(out->marker) >= TOKEN_MAX_BYTES || out->marker[strspn(out->marker, DIGITS)])
 		return -1;
-	if (lock->supersede && !*lock->ticket)
-		put_number(lock->newest, lock->server_ms - (client->sent_ms - lock->wanted_ms), 1);
-	return copy_text(lock->ticket, sizeof(lock->ticket), reply_text(client->reply, 1));
+	if (lock->options->supersede && !*place->ticket)
+		put_number(place->newest, place->server_ms - (client->sent_ms - place->wanted_ms),
+			   1);
+	return copy_text(place->ticket, sizeof(place->ticket), reply_text(client->reply, 1));
+}
+
+/* N of =N, which a script says where holders take one of N slots; 0 for any other mode. */
+static int64_t mode_slots(const char *mode)
+{
+	int64_t slots = 0;
+
+	return sscanf(mode, "=%4" SCNd64, &slots) == 1 && slots > 0 ? slots : 0;
 }
 
 /* OWNER BY HELD MODE COUNT NEXT HAND */
 struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at)
 {
+	const char *mode = reply_text(reply, at + 3);
+
 	if (reply_count(reply) < at + 7)
-		return (struct holder){
-			.owner = "", .by = "", .held_ms = -1, .next_ms = -1, .want = lock->want};
+		return (struct holder){.owner = "",
+				       .by = "",
+				       .held_ms = -1,
+				       .next_ms = -1,
+				       .want = lock->wish.mode};
 	return (struct holder){
 		.owner = reply_text(reply, at),
 		.by = reply_text(reply, at + 1),
-		.held_ms = holder_held_ms(reply_number(reply, at + 2)),
-		.mode = *reply_text(reply, at + 3),
-		.slots = mode_slots(reply_text(reply, at + 3)),
-		.count = within(reply_number(reply, at + 4), 0, HOLDERS_MAX),
+		.held_ms = within(reply_number(reply, at + 2), -TIMESTAMP_LAST_MS, TTL_MAX_MS),
+		.mode = *mode,
+		.slots = mode_slots(mode),
+		.count = reply_number(reply, at + 4),
 		.next_ms = within(reply_number(reply, at + 5), -1, TTL_MAX_MS),
 		.by_hand = strcmp(reply_text(reply, at + 6), "1") == 0,
-		.want = lock->want,
+		.want = lock->wish.mode,
 	};
-}
-
-static bool is_once_ok(const struct lock *lock)
-{
-	return strncmp(lock->period, ONCE_OK, strlen(ONCE_OK)) == 0;
 }
 
 int lock_read_answer(struct lock *lock, const struct client *client, struct ask_reply *out,
@@ -226,17 +555,14 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		if (!is_tagged(reply, answers[i].tag, answers[i].elements))
 			continue;
 		*out = (struct ask_reply){.outcome = answers[i].outcome,
-					  .waiters = reply_number(reply, 1),
-					  .replicas = client->replicas,
-					  .mode = reply_text(reply, 1),
-					  .by = reply_text(reply, 1),
-					  .ran_ms = within(reply_number(reply, 1), 0, TTL_MAX_MS),
+					  .number = within(reply_number(reply, 1), 0, TTL_MAX_MS),
+					  .word = reply_text(reply, 1),
 					  .holder =
 						  lock_read_holder(lock, reply, answers[i].holder)};
 		out->holder.is_last = out->outcome != ASK_RAN;
 		if ((out->outcome == ASK_GRANTED && read_grant(lock, client, out) < 0) ||
 		    (out->outcome == ASK_QUEUED && read_place(lock, client, out) < 0) ||
-		    (out->outcome == ASK_RAN_OK && !is_once_ok(lock)))
+		    (out->outcome == ASK_RAN_OK && !lock->options->once_ok_ms))
 			return reply_nonsense(err);
 		return 0;
 	}
@@ -251,7 +577,7 @@ static enum renew_outcome renewal_outcome(const struct lock *lock, const struct 
 
 	if (may_be_taken_up && clock_ms() >= lock->deadline_ms)
 		return RENEW_LATE;
-	return client->replicas < lock->replicas ? RENEW_UNSAFE : RENEWED;
+	return client->replicas < lock->options->replicas ? RENEW_UNSAFE : RENEWED;
 }
 
 int lock_read_renewal(struct lock *lock, const struct client *client, struct renew_reply *out,
@@ -307,10 +633,71 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 	return 0;
 }
 
-const struct holder *lock_read_leave(const struct lock *lock, const struct redisReply *reply,
-				     struct holder *holder)
+/* ---- Grants by message ---- */
+
+/* At most this part of the time to live may have passed when the waiter hears the message. */
+#define HANDED_PART 10
+
+/* While two clocks count the same time they differ by at most this much, and this part of it. */
+#define CLOCKS_SLACK_MS 20
+#define CLOCKS_SLACK_PART 1000
+
+static bool is_own_channel(const struct lock *lock, const struct client *client)
 {
-	*holder = lock_read_holder(lock, reply, 1);
-	holder->is_last = true;
-	return is_tagged(reply, "left", 4) && *holder->owner ? holder : NULL;
+	char channel[CHANNEL_MAX_BYTES];
+
+	wire_channel(&lock->keys, lock->request, channel);
+	return client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
+}
+
+/* Converts a time of the server's clock to ours, but to no time before the server's last answer.
+ * Returns -1 for a time in our future. Then our clock stood still for a while, as that of a virtual
+ * machine does, or the server's was set: we cannot tell how old the message is. */
+static int64_t ours_of(const struct lock_place *place, int64_t at_ms)
+{
+	const int64_t since = at_ms - place->server_ms;
+	const int64_t waited = clock_ms() - place->heard_ms;
+
+	if (since > waited + CLOCKS_SLACK_MS + waited / CLOCKS_SLACK_PART)
+		return -1;
+	return place->heard_ms + (since < 0 ? 0 : earliest(since, waited));
+}
+
+/* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one, in exactly this form. Such a
+ * message saves the waiter a request, which with --replicas, and for acquire, must be made all the
+ * same. Any client that may publish can send one, so a real one repeats the secret of the waiter's
+ * last request. */
+bool handover_accept(struct lock *lock, const struct client *client)
+{
+	const bool wants_slot = want_is_slot(lock->wish.mode);
+	char token[TOKEN_MAX_BYTES], ttl[TOKEN_MAX_BYTES], at[TOKEN_MAX_BYTES];
+	char slot[SLOT_MAX_BYTES] = "", form[MESSAGE_MAX_BYTES];
+	int64_t ttl_ms, since_ms;
+
+	if (lock->options->replicas > 0 || lock->kind > LOCK_WRAP_EARLY ||
+	    !is_own_channel(lock, client) || !*lock->place.secret ||
+	    sscanf(client->message, "granted %16[0-9] %16[0-9] %16[0-9] %*s %64[^ ]", token, ttl,
+		   at, slot) != (wants_slot ? 4 : 3))
+		return false;
+	snprintf(form, sizeof(form), "granted %s %s %s %s%s%s", token, ttl, at, lock->place.secret,
+		 wants_slot ? " " : "", slot);
+	if (strcmp(client->message, form) != 0)
+		return false;
+	ttl_ms = strtoll(ttl, NULL, 10);
+	since_ms = ours_of(&lock->place, strtoll(at, NULL, 10));
+	/* a message that was long under way may be out of date: another owner may hold the lock */
+	if (since_ms < 0 || ttl_ms == 0 || ttl_ms > lock->lease_ms ||
+	    clock_ms() - since_ms > ttl_ms / HANDED_PART)
+		return false;
+	lock->since_ms = since_ms;
+	lock->ttl_ms = ttl_ms;
+	lock->deadline_ms = since_ms + ttl_ms;
+	lock->handed = true;
+	strcpy(lock->token, token);
+	strcpy(lock->owner, lock->id);
+	if (wants_slot)
+		snprintf(lock->mode, sizeof(lock->mode), "%c%s", MODE_SLOT, slot);
+	else
+		snprintf(lock->mode, sizeof(lock->mode), "%s", lock->wish.mode);
+	return true;
 }

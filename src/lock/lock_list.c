@@ -12,29 +12,18 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/natural_order.h"
-#include "cli/guess.h"
-#include "lock/lock_keys.h"
-#include "redis/client.h"
+#include "cli/nearest.h"
+#include "lock/lock.h"
+#include "redis/client_call.h"
 #include "redis/cluster_nodes.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"
-#include "redis/server.h"
+#include "redis/server_url.h"
 
 /* During one step of a scan the server serves no other client. */
 #define KEYS_PER_STEP "1000"
 
-/* No real server has more: a scan must come to an end, whatever a server says. */
-#define SCAN_STEPS_MAX (1 << 20)
-#define NAMES_MAX (1 << 20)
-
-/* The keys that a lock is known by. */
-struct kind {
-	const char *pattern;
-	const char *type; /* of the keys; NULL: any, and the caller tells of one that is amiss */
-	const char *question; /* as a step tells it */
-	int (*add)(struct lock_list *names, const char *key, struct client *client,
-		   int64_t until_ms, struct error *err);
-};
+#define STATE_PREFIX "fairlock:"
 
 static int no_memory(struct error *err)
 {
@@ -91,130 +80,103 @@ static int ask(struct client *client, const struct request *request, int64_t unt
 			   false, err);
 }
 
-/* A real server's cursor is a number, and differs from the one before. */
+/* Moves on to the next step. A real server's cursor is a number, and differs from the one before;
+ * the first step may be the last one. */
 static int move_cursor(char cursor[24], const char *next)
 {
-	size_t digits = strspn(next, "0123456789");
+	const size_t digits = strspn(next, "0123456789");
 
-	if (digits == 0 || digits >= 24 || next[digits] != '\0' || strcmp(cursor, next) == 0)
+	if (digits == 0 || digits >= 24 || next[digits] != '\0' ||
+	    (strcmp(cursor, next) == 0 && strcmp(next, "0") != 0))
 		return -1;
 	memcpy(cursor, next, digits + 1);
 	return 0;
 }
 
-/* One step of the scan; adds to *keys. cursor is "0" after the last step. */
-static int scan(struct lock_list *keys, char cursor[24], const struct kind *kind,
-		struct client *client, int64_t until_ms, struct error *err)
+/* Adds the keys of one node. A key of a log that holds something else is added, too: the caller's
+ * question for the log tells it. */
+static int scan(struct lock_list *keys, bool of_logs, struct client *client, int64_t until_ms,
+		struct error *err)
 {
+	char cursor[24] = "0";
 	const struct request request = {
-		.argv = {"SCAN", cursor, "MATCH", kind->pattern, "COUNT", KEYS_PER_STEP, "TYPE",
-			 kind->type},
-		.argc = kind->type ? 8 : 6,
+		.argv = {"SCAN", cursor, "MATCH", of_logs ? LOG_PREFIX "*" : STATE_PREFIX "*",
+			 "COUNT", KEYS_PER_STEP, "TYPE", "hash"},
+		.argc = of_logs ? 6 : 8,
 	};
 
-	if (ask(client, &request, until_ms, err) < 0)
-		return -1;
-	const struct redisReply *found = reply_at(client->reply, 1);
-
-	if (!reply_fits(client->reply, "sl") || reply_count(found) > NAMES_MAX - keys->count)
-		return reply_nonsense(err);
-	/* the first step may be the last one */
-	if (strcmp(reply_text(client->reply, 0), "0") == 0)
-		strcpy(cursor, "0");
-	else if (move_cursor(cursor, reply_text(client->reply, 0)) < 0)
-		return reply_nonsense(err);
-	for (size_t i = 0; i < reply_count(found); i++)
-		if (add(keys, reply_text(found, i), client, err) < 0)
+	do {
+		if (ask(client, &request, until_ms, err) < 0)
 			return -1;
+		const struct redisReply *found = reply_at(client->reply, 1);
+
+		if (!reply_fits(client->reply, "sl") ||
+		    move_cursor(cursor, reply_text(client->reply, 0)) < 0)
+			return reply_nonsense(err);
+		for (size_t i = 0; i < reply_count(found); i++)
+			if (add(keys, reply_text(found, i), client, err) < 0)
+				return -1;
+	} while (strcmp(cursor, "0") != 0);
 	return 0;
 }
 
-/* Adds the lock's name if the key is a state hash, and not another program's. */
-static int add_name(struct lock_list *names, const char *key, struct client *client,
+/* Whether the keys of this lock end so. */
+static bool is_name_of(const char *name, const char *end)
+{
+	struct lock_keys keys;
+	struct error ignored;
+
+	return name && lock_keys_make(&keys, name, &ignored) == 0 &&
+	       strcmp(keys.state + strlen(STATE_PREFIX), end) == 0;
+}
+
+/* Adds the lock with this key of its state or log; nothing if it is another program's. The name is
+ * as the state spells it. Of a lock that has only a log, it is the shorter of the two that it may
+ * have. */
+static int add_lock(struct lock_list *names, bool of_logs, const char *key, struct client *client,
 		    int64_t until_ms, struct error *err)
 {
-	const struct request request = {.argv = {"HGET", key, "name"}, .argc = 3};
-	struct lock_keys derived;
-	struct error ignored;
-	const char *name;
-
-	if (ask(client, &request, until_ms, err) < 0)
-		return -1;
-	name = reply_string(client->reply);
-	if (!name || lock_keys_make(&derived, name, &ignored) < 0 ||
-	    strcmp(derived.state, key) != 0)
-		return 0;
-	return add(names, name, client, err);
-}
-
-static bool has_log(struct lock_keys *derived, const char *name, const char *key)
-{
-	struct error ignored;
-
-	return name && lock_keys_make(derived, name, &ignored) == 0 &&
-	       strcmp(derived->log, key) == 0;
-}
-
-/* The name is as the state hash of the lock spells it, or else the shorter of the two that it may
- * have. */
-int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
-			 int64_t until_ms, struct error *err)
-{
-	const char *rest;
-	struct lock_keys derived;
-	char name[KEY_MAX_BYTES];
-	const struct request request = {.argv = {"HGET", derived.state, "name"}, .argc = 3};
+	const char *prefix = of_logs ? LOG_PREFIX : STATE_PREFIX, *name = NULL;
+	const char *end = key + strlen(prefix);
+	char state[KEY_MAX_BYTES], guess[KEY_MAX_BYTES];
+	const struct request request = {.argv = {"HGET", state, "name"}, .argc = 3};
 
 	/* a server may answer with any text */
-	if (strncmp(key, LOG_PREFIX, strlen(LOG_PREFIX)) != 0)
+	if (strncmp(key, prefix, strlen(prefix)) != 0 || strlen(end) > NAME_MAX_BYTES + 2)
 		return 0;
-	rest = key + strlen(LOG_PREFIX);
-	if (strlen(rest) >= sizeof(name))
+	snprintf(state, sizeof(state), STATE_PREFIX "%s", end);
+	snprintf(guess, sizeof(guess), "%s", end + (*end == '{'));
+	guess[strcspn(guess, "}")] = '\0';
+	if (!is_name_of(guess, end))
+		snprintf(guess, sizeof(guess), "%s", end);
+	if (of_logs && !is_name_of(guess, end))
 		return 0;
-	strcpy(name, rest);
-	if (*rest == '{' && rest[strlen(rest) - 1] == '}') {
-		strcpy(name, rest + 1);
-		name[strlen(name) - 1] = '\0';
-	}
-	if (!has_log(&derived, name, key)) {
-		strcpy(name, rest);
-		if (!has_log(&derived, name, key))
-			return 0;
-	}
-	/* if its state is no hash, the caller's question for the log tells it */
-	if (ask(client, &request, until_ms, err) < 0)
-		return err->status == STATUS_CONFIG ? add(names, name, client, err) : -1;
-	if (has_log(&derived, reply_string(client->reply), key))
-		return add(names, reply_string(client->reply), client, err);
-	return add(names, name, client, err);
+	if (ask(client, &request, until_ms, err) == 0)
+		name = reply_string(client->reply);
+	else if (!of_logs || err->status != STATUS_CONFIG)
+		return -1;
+	if (is_name_of(name, end))
+		return add(names, name, client, err);
+	return of_logs ? add(names, guess, client, err) : 0;
 }
 
-static const struct kind states = {"fairlock:*", "hash", "which locks there are", add_name};
-static const struct kind logs = {LOG_PREFIX "*", NULL, "which locks have a log",
-				 lock_list_add_logged};
-
 /* Adds the locks of one node. */
-static int find_at(struct lock_list *names, const struct kind *kind, struct client *client,
-		   int64_t until_ms, struct error *err)
+static int find_at(struct lock_list *names, bool of_logs, struct client *client, int64_t until_ms,
+		   struct error *err)
 {
 	struct lock_list keys = {0};
-	char cursor[24] = "0";
-	int steps = 0, result;
+	int result = scan(&keys, of_logs, client, until_ms, err);
 
-	do
-		result = ++steps > SCAN_STEPS_MAX
-				 ? reply_nonsense(err)
-				 : scan(&keys, cursor, kind, client, until_ms, err);
-	while (result == 0 && strcmp(cursor, "0") != 0);
 	for (size_t i = 0; result == 0 && i < keys.count; i++)
-		result = kind->add(names, keys.list[i].name, client, until_ms, err);
+		result = add_lock(names, of_logs, keys.list[i].name, client, until_ms, err);
 	lock_list_free(&keys);
 	return result;
 }
 
-static int find(struct lock_list *names, const struct kind *kind, struct cluster_nodes *nodes,
+static int find(struct lock_list *names, bool of_logs, struct cluster_nodes *nodes,
 		int64_t until_ms, struct error *err)
 {
+	const char *question = of_logs ? "which locks have a log" : "which locks there are";
 	const int64_t begun_ms = clock_ms();
 	char took[DURATION_MAX_BYTES];
 	int result = 0;
@@ -225,10 +187,10 @@ static int find(struct lock_list *names, const struct kind *kind, struct cluster
 
 		if (cluster_nodes_has_lost(nodes, client))
 			continue;
-		connection_trace_ask(client, kind->question, "");
-		result = find_at(names, kind, client, until_ms, err);
-		if (result < 0 && cluster_nodes_lose(nodes, client, err))
-			result = 0;
+		connection_trace_ask(client, question, "");
+		if (find_at(names, of_logs, client, until_ms, err) < 0 &&
+		    !cluster_nodes_lose(nodes, client, err))
+			result = -1;
 	}
 	sort(names);
 	if (result == 0 && nodes->messenger)
@@ -241,13 +203,19 @@ static int find(struct lock_list *names, const struct kind *kind, struct cluster
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err)
 {
-	return find(names, &states, nodes, until_ms, err);
+	return find(names, false, nodes, until_ms, err);
 }
 
 int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 			struct error *err)
 {
-	return find(names, &logs, nodes, until_ms, err);
+	return find(names, true, nodes, until_ms, err);
+}
+
+int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
+			 int64_t until_ms, struct error *err)
+{
+	return add_lock(names, true, key, client, until_ms, err);
 }
 
 bool lock_list_is_reachable(const struct server *server)

@@ -1,22 +1,100 @@
 /* Ids have the form of Redisson's, so that both kinds of clients share a queue. The last eight
- * digits of the UUID mark the process that drew it (ancestor.h), the others are random. */
+ * digits of the UUID mark the process that drew it, the others are random. */
 #include "lock/owner.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
-#include "lock/ancestor.h"
 #include "redis/password.h"
 
-#define WORD_SEPARATOR " "
 #define UUID_LENGTH 36
+
+/* ---- The processes above us ---- */
+
+/* /proc/PID/stat may be read by all users, unlike the environment of root's processes. */
+struct process {
+	pid_t pid;
+	pid_t parent; /* 0: none in this PID namespace */
+	uint32_t mark;
+	char name[20]; /* of its program, in brackets */
+};
+
+/* A PID namespace and the time of the start tell a process from others with its number, here or in
+ * another container. Returns false if it cannot be seen. */
+static bool look_at(struct process *process, const char *folder)
+{
+	unsigned long long start;
+	char path[40], text[512];
+	struct stat space;
+	ssize_t length;
+	char *name, *end;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", folder);
+	length = read_file(read_file_open(path), text, sizeof(text) - 1);
+	if (length <= 0 || stat("/proc/self/ns/pid", &space) < 0)
+		return false;
+	text[length] = '\0';
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!name || !end ||
+	    sscanf(end,
+		   ") %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%llu",
+		   &process->parent, &start) != 2)
+		return false;
+	end[1] = '\0';
+	process->pid = (pid_t)strtol(text, NULL, 10);
+	snprintf(process->name, sizeof(process->name), "%s", name);
+	process->mark = (uint32_t)((start << 32 ^ space.st_ino) * 0x9e3779b97f4a7c15 >> 32);
+	return true;
+}
+
+/* False if /proc is that of another PID namespace. */
+static bool look_at_us(struct process *us)
+{
+	return look_at(us, "self") && us->pid == getpid();
+}
+
+/* Whether the process drew this owner id. */
+static bool drew(const struct process *process, const char *owner)
+{
+	char end[24];
+	const size_t length =
+		(size_t)snprintf(end, sizeof(end), "%08x:%d", process->mark, (int)process->pid);
+
+	return strlen(owner) > length && strcmp(owner + strlen(owner) - length, end) == 0;
+}
+
+bool owner_is_above(const char *owner)
+{
+	struct process us, above;
+	char folder[16];
+
+	if (!look_at_us(&us))
+		return false;
+	for (above = us; above.parent > 0;) {
+		snprintf(folder, sizeof(folder), "%d", (int)above.parent);
+		if (!look_at(&above, folder))
+			return false;
+		if (owner ? drew(&above, owner) : strcmp(above.name, us.name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- Ids ---- */
 
 /* Returns the place for the next one. */
 static char *put_byte(char *text, uint8_t byte)
@@ -28,11 +106,14 @@ static char *put_byte(char *text, uint8_t byte)
 
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 {
-	const uint32_t mark = ancestor_mark();
+	struct process us;
+	uint32_t mark = 0;
 	uint8_t b[16];
 
 	if (getrandom(b, sizeof(b), 0) != sizeof(b))
 		return fail(err, STATUS_OS, "cannot get random bytes: %s", strerror(errno));
+	if (look_at_us(&us))
+		mark = us.mark;
 	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
 	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
 	for (size_t i = 0; mark && i < sizeof(mark); i++)
@@ -83,14 +164,14 @@ static int list_owners(char (*ids)[OWNER_MAX_BYTES], int count, const char *vari
 	const char *word = getenv(variable);
 
 	while (word && *word && count < HELD_MAX) {
-		size_t length = strcspn(word, WORD_SEPARATOR);
+		size_t length = strcspn(word, " ");
 
 		if (is_owner(word, length) && !is_listed(ids, count, word, length)) {
 			memcpy(ids[count], word, length);
 			ids[count++][length] = '\0';
 		}
 		word += length;
-		word += strspn(word, WORD_SEPARATOR);
+		word += strspn(word, " ");
 	}
 	return count;
 }
@@ -227,7 +308,9 @@ static void show_process(char text[OWNER_SHOWN_BYTES], size_t characters,
 		*text = '\0';
 }
 
-const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
+/* A process that has ended has no pid. */
+static const char *show_owner(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by,
+			      bool has_ended)
 {
 	char command[SHORT_MAX_BYTES], reason[SHORT_MAX_BYTES], what[2 * SHORT_MAX_BYTES + 2];
 	char behind[OWNER_SHOWN_BYTES];
@@ -235,6 +318,8 @@ const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const ch
 	size_t least;
 
 	owner_parse(&process, by);
+	if (has_ended)
+		process.pid = "";
 	snprintf(what, sizeof(what), "%s%s%s", shorten(command, process.command),
 		 *process.reason ? ": " : "", shorten(reason, process.reason));
 	least = count_characters(what);
@@ -246,10 +331,247 @@ const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const ch
 	return text;
 }
 
+const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
+{
+	return show_owner(text, characters, by, false);
+}
+
 const char *owner_without_folder(const char *command)
 {
 	const size_t word = strcspn(command, " ");
 	const char *slash = memrchr(command, '/', word);
 
 	return slash && slash + 1 < command + word ? slash + 1 : command;
+}
+
+/* ---- Modes ---- */
+
+const char *mode_word(const char *mode)
+{
+	return *mode == MODE_SLOT               ? "slots"
+	       : strcmp(mode, MODE_SHARED) == 0 ? "shared"
+						: "exclusive";
+}
+
+const char *want_word(const char *want)
+{
+	return want_is_slot(want) ? "slots" : mode_word(want);
+}
+
+int64_t want_slots(const char *want)
+{
+	int64_t count = want_is_slot(want);
+
+	if (*want == '#')
+		return strtoll(want + 1, NULL, 10);
+	for (; *want; want++)
+		count += *want == ',';
+	return count;
+}
+
+bool want_is_slot(const char *want)
+{
+	return *want == '#' || *want == MODE_SLOT;
+}
+
+/* ---- Holders: of several, how many they are; of one, who it is ---- */
+
+/* With less room it is not said who holds the lock. */
+#define HOLDER_CHARACTERS 12
+
+const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms)
+{
+	return held_ms < -1 ? timestamp_until(text, -held_ms, wall_ms()) : NULL;
+}
+
+/* "all 1 slots" would say little; and named slots are none of those that are counted. */
+static int64_t wanted_slots(const struct holder *holder)
+{
+	const int64_t slots = want_slots(holder->want);
+	const bool is_other = holder->slots > 0 && *holder->want != '#';
+
+	return is_other || (slots == 1 && holder->count > 1) ? 0 : slots;
+}
+
+static bool has_slots(const struct holder *holder)
+{
+	return holder->mode == MODE_SLOT && (holder->count > 1 || want_slots(holder->want) > 1);
+}
+
+const char *holder_show_count(char text[SLOTS_HELD_BYTES], const struct holder *holder)
+{
+	if (holder->slots == 0 || *holder->want != '#' || want_slots(holder->want) == holder->slots)
+		return NULL;
+	snprintf(text, SLOTS_HELD_BYTES, "all others take one of %" PRId64 " slots", holder->slots);
+	return text;
+}
+
+const char *holder_show_slots(char text[SLOTS_HELD_BYTES], const struct holder *holder)
+{
+	const int64_t wanted = wanted_slots(holder);
+
+	if (!has_slots(holder))
+		return NULL;
+	if (wanted == 0)
+		snprintf(text, SLOTS_HELD_BYTES, "%" PRId64 " slots", holder->count);
+	else
+		snprintf(text, SLOTS_HELD_BYTES, "%" PRId64 " of %" PRId64 " slots",
+			 holder->count < wanted ? holder->count : wanted, wanted);
+	return text;
+}
+
+/* Whether the waiter could hold the lock beside these, if no other waiter came first. */
+static bool fits(const struct holder *holder)
+{
+	if (holder->mode == MODE_SLOT)
+		return holder->count < wanted_slots(holder);
+	return strcmp(holder->want, MODE_SHARED) == 0 && holder->mode == MODE_SHARED[0];
+}
+
+/* Appends it if it fits. Returns whether it does. */
+static bool put(char *text, size_t characters, const char *more)
+{
+	if (count_characters(text) + count_characters(more) > characters)
+		return false;
+	strcat(text, more);
+	return true;
+}
+
+/* Appends WORDS, who the holder is, and BEHIND, or nothing if there is no room for that. */
+static void put_owner(char *text, size_t characters, const char *words, const struct holder *holder,
+		      const char *behind)
+{
+	const size_t taken = count_characters(text) + strlen(words) + strlen(behind);
+	char shown[OWNER_SHOWN_BYTES];
+
+	if (taken + HOLDER_CHARACTERS > characters)
+		return;
+	if (*holder->by)
+		show_owner(shown, characters - taken, holder->by, holder->held_ms < -1);
+	else
+		shorten_to(shown, characters - taken, holder->owner);
+	strcat(text, words);
+	strcat(text, shown);
+	strcat(text, behind);
+}
+
+static void show_slots(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
+{
+	const int64_t wanted = wanted_slots(holder);
+	char slots[SLOTS_HELD_BYTES], time[DURATION_MAX_BYTES], lease[DURATION_MAX_BYTES + 32];
+
+	if (wanted > 0 && holder->count >= wanted)
+		snprintf(slots, sizeof(slots), "all %" PRId64 " slots", wanted);
+	else
+		holder_show_slots(slots, holder);
+	strcat(slots, holder->count == 1 ? " is held" : " are held");
+	if (!put(text, characters, slots))
+		return;
+	if (holder->next_ms >= 0 && !fits(holder)) {
+		snprintf(lease, sizeof(lease), ", the next lease ends in %s",
+			 duration_show(time, holder->next_ms));
+		put(text, characters, lease);
+	}
+}
+
+const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *holder)
+{
+	char until[TIMESTAMP_MAX_BYTES];
+	const int64_t now_ms = wall_ms();
+
+	*text = '\0';
+	if (holder->next_ms < 0 || holder->next_ms > TIMESTAMP_LAST_MS - now_ms)
+		return text;
+	timestamp_until_minute(until, now_ms + holder->next_ms, now_ms);
+	snprintf(text, UNTIL_MAX_BYTES, " until %s", until);
+	return text;
+}
+
+/* Whoever reads it may ask this person. */
+static void show_by_hand(char text[OWNER_SHOWN_BYTES], size_t characters,
+			 const struct holder *holder)
+{
+	struct owner_process process;
+	char until[UNTIL_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
+	char reason[SHORT_MAX_BYTES], person[2 * SHORT_MAX_BYTES + 4];
+
+	owner_parse(&process, holder->by);
+	if (!put(text, characters, "held by hand") ||
+	    !put(text, characters, holder_show_until(until, holder)))
+		return;
+	snprintf(person, sizeof(person), ", %s@%s", shorten(user, process.user),
+		 shorten(host, process.host));
+	if (!put(text, characters, person) || !*process.reason)
+		return;
+	const size_t room = characters - count_characters(text);
+
+	if (room < HOLDER_CHARACTERS)
+		return;
+	strcat(text, ": ");
+	strcat(text, shorten_to(reason, room < SHORT_CHARACTERS + 2 ? room - 2 : SHORT_CHARACTERS,
+				process.reason));
+}
+
+static void show_shared(char text[OWNER_SHOWN_BYTES], size_t characters,
+			const struct holder *holder)
+{
+	const int64_t others = holder->count - 1;
+	char behind[SLOTS_HELD_BYTES];
+
+	snprintf(behind, sizeof(behind), " and %" PRId64 " other%s", others,
+		 others == 1 ? " that shares it" : "s that share it");
+	put_owner(text, characters, "held by ", holder, behind);
+	if (!*text && characters >= HOLDER_CHARACTERS + strlen(" share it"))
+		snprintf(text, OWNER_SHOWN_BYTES, "%" PRId64 " share it", holder->count);
+}
+
+static void show_one(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
+{
+	char time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
+	char until[TIMESTAMP_MAX_BYTES], kept[TIMESTAMP_MAX_BYTES + 16];
+
+	if (holder_show_kept(until, holder->held_ms)) {
+		snprintf(kept, sizeof(kept), "kept until %s", until);
+		if (put(text, characters, kept) && *holder->by)
+			put_owner(text, characters, " by --min-hold of ", holder, "");
+		return;
+	}
+	if (holder->held_ms >= 0)
+		snprintf(since, sizeof(since), " for %s", duration_show(time, holder->held_ms));
+	put_owner(text, characters, "held by ", holder, since);
+}
+
+const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
+			const struct holder *holder)
+{
+	char slots[SLOTS_HELD_BYTES];
+
+	*text = '\0';
+	if (holder_show_count(slots, holder)) {
+		put(text, characters, slots);
+		return text;
+	}
+	if (has_slots(holder))
+		show_slots(text, characters, holder);
+	else if (holder->count > 1)
+		show_shared(text, characters, holder);
+	else if (holder->by_hand && *holder->by && holder->held_ms >= -1)
+		show_by_hand(text, characters, holder);
+	else
+		show_one(text, characters, holder);
+	if (*text && holder->is_last && fits(holder))
+		put(text, characters, ", but others asked first");
+	return text;
+}
+
+void holder_say(char *text, size_t size, const char *separator, const struct holder *holder)
+{
+	const size_t length = strlen(text), taken = count_characters(text) + strlen(separator);
+	char shown[OWNER_SHOWN_BYTES];
+
+	if (taken >= MESSAGE_CHARACTERS)
+		return;
+	holder_show(shown, MESSAGE_CHARACTERS - taken, holder);
+	if (*shown)
+		snprintf(text + length, size - length, "%s%s", separator, shown);
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/signal_fd.h"
+#include "redis/reply.h"
 
 #define SHORT_WAIT_MS 300
 #define REDRAW_MS 1000
@@ -23,17 +24,81 @@
 /* The log must have so many holds before we call their length usual. */
 #define USUAL_LEAST 5
 
+/* More than any server has, and short enough for sums, whatever a server says. */
+#define COUNT_MAX 100000000
+#define USUAL_MAX_MS (INT64_C(1) << 36)
+
 static const char dim[] = "\033[2m", magenta[] = "\033[35m", plain_again[] = "\033[0m";
 static const char erase[] = "\033[J"; /* also what wrapped when the terminal became narrower */
 
-/* ---- Its text ---- */
+/* ---- The view ---- */
+
+/* The last view's token goes with it, so that the usual times of one hold come only once. */
+void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
+		     struct request *request)
+{
+	wire_look(&lock->keys, request, "view");
+	wire_add(request, lock->request, view->token);
+}
+
+static int64_t number_at(const struct redisReply *list, size_t index, int64_t most)
+{
+	const long long value = reply_number(list, index);
+
+	return value < 0 ? 0 : earliest(value, most);
+}
+
+static struct usual usual_at(const struct redisReply *list, size_t index)
+{
+	return (struct usual){.count = number_at(list, index, COUNT_MAX),
+			      .ms = number_at(list, index + 1, USUAL_MAX_MS)};
+}
+
+/* view PLACE WAITERS TOKEN USUAL, and the holder */
+void waiter_view_read(struct waiter_view *view, const struct lock *lock,
+		      const struct client *client)
+{
+	const struct redisReply *reply = client->reply, *usual = reply_at(reply, 4);
+	const char *token = reply_text(reply, 3);
+
+	if (reply_count(reply) < 12 || strcmp(reply_text(reply, 0), "view") != 0)
+		return;
+	view->is_known = true;
+	view->at_ms = client->sent_ms;
+	view->place = number_at(reply, 1, COUNT_MAX);
+	view->waiters = number_at(reply, 2, COUNT_MAX);
+	view->holder = lock_read_holder(lock, reply, 5);
+	snprintf(view->owner, sizeof(view->owner), "%s", view->holder.owner);
+	snprintf(view->by, sizeof(view->by), "%s", view->holder.by);
+	view->holder.owner = view->owner;
+	view->holder.by = view->by;
+	view->holder.is_last = view->place > 1;
+	if (reply_count(usual) >= 4 || strcmp(token, view->token) != 0) {
+		view->of_job = usual_at(usual, 0);
+		view->of_all = usual_at(usual, 2);
+	}
+	snprintf(view->token, sizeof(view->token), "%s", token);
+}
+
+struct holder waiter_view_holder(const struct waiter_view *view)
+{
+	const int64_t passed_ms = clock_ms() - view->at_ms;
+	struct holder holder = view->holder;
+
+	if (holder.held_ms >= 0)
+		holder.held_ms += passed_ms;
+	/* a lease that has ended meanwhile was renewed, or the next answer knows */
+	holder.next_ms = holder.next_ms < passed_ms ? -1 : holder.next_ms - passed_ms;
+	return holder;
+}
+
+/* ---- The text of the line ---- */
 
 struct text {
 	char bytes[TEXT_MAX_BYTES];
 	size_t length;
 	bool urgent;
-	bool brief;  /* only what matters most */
-	bool no_pid; /* for the command's sake */
+	int cut; /* 0: all; 1: only what matters most; 2: nor a pid, for the command's sake */
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct text *text, const char *format, ...)
@@ -72,33 +137,25 @@ static bool is_enough(struct usual usual)
 	return usual.count >= USUAL_LEAST;
 }
 
-static bool is_overdue(const struct waiter_view *view)
+static bool is_overdue(const struct waiter_view *view, const struct holder *holder)
 {
-	return is_enough(view->of_job) && waiter_view_held_ms(view) > view->of_job.ms;
+	return is_enough(view->of_job) && holder->held_ms > view->of_job.ms;
 }
 
-/* No more precise than such a guess can be. */
-static int64_t rounded(int64_t ms)
+/* Estimates our turn: the usual holds of the waiters before us, and the rest of the holder's, no
+ * more precisely than such a guess can be. Not if several hold the lock at once, or may. */
+static void say_turn(struct text *text, const struct waiter_view *view, const struct holder *holder)
 {
-	const int64_t unit = ms < 120000 ? 10000 : 60000;
-
-	return (ms + unit / 2) / unit * unit;
-}
-
-/* Estimates our turn: the usual holds of the waiters before us, and the rest of the holder's. Not
- * if several hold the lock at once, or may. */
-static void say_turn(struct text *text, const struct lock *lock, const struct waiter_view *view)
-{
-	const int64_t held = waiter_view_held_ms(view);
 	char shown[DURATION_MAX_BYTES];
-	int64_t left;
+	int64_t left, unit;
 
-	if (view->holders > 1 || *lock->want != MODE_EXCLUSIVE[0])
-		return;
-	if (held < 0 || view->place < 1 || !is_enough(view->of_job) || is_overdue(view) ||
+	if (holder->count > 1 || strcmp(holder->want, MODE_EXCLUSIVE) != 0 || holder->held_ms < 0 ||
+	    view->place < 1 || !is_enough(view->of_job) || is_overdue(view, holder) ||
 	    (view->place > 1 && !is_enough(view->of_all)))
 		return;
-	left = rounded(view->of_job.ms - held + (view->place - 1) * view->of_all.ms);
+	left = view->of_job.ms - holder->held_ms + (view->place - 1) * view->of_all.ms;
+	unit = left < 120000 ? 10000 : 60000;
+	left = (left + unit / 2) / unit * unit;
 	if (left > 0)
 		say(text, ", turn in about %s", duration_show(shown, left));
 	else
@@ -106,35 +163,35 @@ static void say_turn(struct text *text, const struct lock *lock, const struct wa
 }
 
 /* The command comes last, since it may be long. With a reason, it is one word. */
-static void say_process(struct text *text, const struct waiter_view *view, bool has_pid)
+static void say_process(struct text *text, const char *by, bool has_pid)
 {
 	struct owner_process process;
-	const char *command;
 
-	owner_parse(&process, view->by);
-	command = text->brief ? owner_without_folder(process.command) : process.command;
-	say(text, " %s@%.*s", process.user, (int)strcspn(process.host, text->brief ? "." : ""),
+	owner_parse(&process, by);
+	say(text, " %s@%.*s", process.user, (int)strcspn(process.host, text->cut ? "." : ""),
 	    process.host);
 	if (has_pid)
 		say(text, ", pid %s", process.pid);
-	say(text, ": %s%s%s", command, *process.reason ? ": " : "", process.reason);
+	say(text, ": %s%s%s", text->cut ? owner_without_folder(process.command) : process.command,
+	    *process.reason ? ": " : "", process.reason);
 }
 
-static void say_held(struct text *text, const struct waiter_view *view, bool has_room)
+static void say_held(struct text *text, const struct waiter_view *view, const struct holder *holder,
+		     bool has_room)
 {
 	char shown[DURATION_MAX_BYTES];
 
+	text->urgent = is_overdue(view, holder);
 	say(text, "; held");
-	if (view->held_ms >= 0)
-		say(text, " %s", seconds(shown, waiter_view_held_ms(view)));
-	if (is_overdue(view) || (has_room && is_enough(view->of_job)))
+	if (holder->held_ms >= 0)
+		say(text, " %s", seconds(shown, holder->held_ms));
+	if (text->urgent || (has_room && is_enough(view->of_job)))
 		say(text, " (usually %s)", seconds(shown, view->of_job.ms));
 	say(text, " by");
-	if (*view->by)
-		say_process(text, view, !text->no_pid);
+	if (*holder->by)
+		say_process(text, holder->by, text->cut < 2);
 	else
-		say(text, " %s", view->owner);
-	text->urgent = is_overdue(view);
+		say(text, " %s", holder->owner);
 }
 
 static void say_by_hand(struct text *text, const struct holder *holder)
@@ -144,47 +201,47 @@ static void say_by_hand(struct text *text, const struct holder *holder)
 
 	owner_parse(&process, holder->by);
 	say(text, "; held by hand%s, %s@%.*s%s%s", holder_show_until(until, holder), process.user,
-	    (int)strcspn(process.host, text->brief ? "." : ""), process.host,
+	    (int)strcspn(process.host, text->cut ? "." : ""), process.host,
 	    *process.reason ? ": " : "", process.reason);
 }
 
-static void say_holder(struct text *text, const struct lock *lock, const struct waiter_view *view,
-		       bool has_room)
+static void say_holder(struct text *text, const struct waiter_view *view,
+		       const struct holder *holder, bool has_room)
 {
-	const struct holder holder = waiter_view_holder(view, lock);
 	char slots[SLOTS_HELD_BYTES];
 	char until[TIMESTAMP_MAX_BYTES];
 
-	if (!*view->owner) {
+	if (!*holder->owner) {
 		say(text, "; it is free just now");
-	} else if (holder_show_count(slots, &holder)) {
+	} else if (holder_show_count(slots, holder)) {
 		say(text, "; %s", slots);
-	} else if (holder_show_slots(slots, &holder)) {
+	} else if (holder_show_slots(slots, holder)) {
 		say(text, "; %s held", slots);
-	} else if (view->holders > 1) {
-		say(text, "; held by %" PRId64 " that share it", view->holders);
-	} else if (holder_show_kept(until, view->held_ms)) {
-		say(text, "; kept until %s%s", until, *view->by ? " by --min-hold of" : "");
-		if (*view->by)
-			say_process(text, view, false);
-	} else if (view->by_hand && *view->by) {
-		say_by_hand(text, &holder);
+	} else if (holder->count > 1) {
+		say(text, "; held by %" PRId64 " that share it", holder->count);
+	} else if (holder_show_kept(until, holder->held_ms)) {
+		say(text, "; kept until %s%s", until, *holder->by ? " by --min-hold of" : "");
+		if (*holder->by)
+			say_process(text, holder->by, false);
+	} else if (holder->by_hand && *holder->by) {
+		say_by_hand(text, holder);
 	} else {
-		say_held(text, view, has_room);
+		say_held(text, view, holder, has_room);
 	}
 }
 
 static void compose(struct text *text, const struct progress *line, const struct lock *lock,
 		    const struct waiter_view *view, const char *trouble)
 {
+	const struct holder holder = waiter_view_holder(view);
 	const int columns = line->terminal.columns;
-	const bool has_room = columns >= COLUMNS_PREFIX && !text->brief;
-	char shown[DURATION_MAX_BYTES], cut[TEXT_MAX_BYTES / 4];
+	const bool has_room = columns >= COLUMNS_PREFIX && !text->cut;
+	char shown[DURATION_MAX_BYTES], name[TEXT_MAX_BYTES / 4];
 
 	text->length = 0;
 	text->urgent = trouble != NULL;
-	terminal_cut(&line->terminal, cut, sizeof(cut), lock->keys.name, columns / 3);
-	say(text, "%s%s: ", has_room ? "fairlock: " : "", cut);
+	terminal_cut(&line->terminal, name, sizeof(name), lock->keys.name, columns / 3);
+	say(text, "%s%s: ", has_room ? "fairlock: " : "", name);
 	if (view->is_known && view->place > 0 && !trouble)
 		say(text, "%" PRId64 "%s of %" PRId64 ", ", view->place,
 		    ordinal_ending(view->place), view->waiters);
@@ -192,8 +249,8 @@ static void compose(struct text *text, const struct progress *line, const struct
 	if (trouble) {
 		say(text, "; %s", trouble);
 	} else if (view->is_known) {
-		say_turn(text, lock, view);
-		say_holder(text, lock, view, has_room);
+		say_turn(text, view, &holder);
+		say_holder(text, view, &holder, has_room);
 	}
 }
 
@@ -232,14 +289,9 @@ void progress_start(struct progress *line)
 		change_stop(line, SIG_BLOCK);
 }
 
-bool progress_is_in_front(const struct progress *line)
-{
-	return line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
-}
-
 bool progress_is_seen(struct progress *line)
 {
-	const bool seen = progress_is_in_front(line);
+	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
 
 	line->shown &= seen; /* in the foreground again, we do not know what is on the screen */
 	return seen;
@@ -265,17 +317,12 @@ static void put_line(struct progress *line, const char *text, int taken, bool ur
 	line->taken = taken;
 }
 
-static bool is_too_long(const struct progress *line, const struct text *text)
-{
-	return terminal_width(&line->terminal, text->bytes) >= line->terminal.columns;
-}
-
 void progress_draw(struct progress *line, const struct lock *lock, const struct waiter_view *view,
 		   const char *trouble)
 {
-	struct text text;
+	struct text text = {.cut = 0};
 	char cut[TEXT_MAX_BYTES];
-	int taken;
+	int taken, most;
 
 	if (clock_ms() < line->first_ms) {
 		progress_hurry(line);
@@ -287,14 +334,13 @@ void progress_draw(struct progress *line, const struct lock *lock, const struct 
 	terminal_measure(&line->terminal, line->fd);
 	if (line->terminal.columns < COLUMNS_LEAST)
 		return;
-	text.brief = text.no_pid = false;
+	most = line->terminal.columns < COLUMNS_PREFIX ? 2 : 1;
 	compose(&text, line, lock, view, trouble);
-	text.brief = is_too_long(line, &text);
-	if (text.brief)
+	while (text.cut < most &&
+	       terminal_width(&line->terminal, text.bytes) >= line->terminal.columns) {
+		text.cut++;
 		compose(&text, line, lock, view, trouble);
-	text.no_pid = line->terminal.columns < COLUMNS_PREFIX && is_too_long(line, &text);
-	if (text.no_pid)
-		compose(&text, line, lock, view, trouble);
+	}
 	/* the last column stays free: some terminals go on to the next line when it is taken */
 	taken = terminal_cut(&line->terminal, cut, sizeof(cut), text.bytes,
 			     line->terminal.columns - 1);

@@ -1,12 +1,44 @@
-/* The line on a terminal that tells what a waiter waits for. It stands at the cursor, and the
- * cursor at its beginning, so that any other output overwrites it. */
+/* What a waiter knows about its lock, and the line on a terminal that tells it. The line stands at
+ * the cursor, and the cursor at its beginning, so that any other output overwrites it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/terminal.h"
-#include "lock/waiter_view.h"
+#include "lock/lock.h"
+#include "redis/client.h"
+
+/* How long holds usually last, as the log has it. */
+struct usual {
+	int64_t count; /* how many they were */
+	int64_t ms;
+};
+
+/* A waiter's view of its lock. */
+struct waiter_view {
+	bool is_known; /* there has been an answer */
+	int64_t at_ms; /* when the last one was true */
+	int64_t place; /* 0: not in the queue */
+	int64_t waiters;
+	struct holder holder; /* then; of several, the one whose lease ends first */
+	char owner[OWNER_MAX_BYTES];
+	char by[BY_MAX_BYTES];
+	char token[24];
+	struct usual of_job; /* holds of the same user and command as that one */
+	struct usual of_all;
+};
+
+/* Builds the request, which points into *view and *lock. */
+void waiter_view_ask(const struct waiter_view *view, const struct lock *lock,
+		     struct request *request);
+
+/* Reads the client's reply; one that makes no sense leaves what was known. */
+void waiter_view_read(struct waiter_view *view, const struct lock *lock,
+		      const struct client *client);
+
+/* The holder as it is by now. The texts belong to the view. */
+struct holder waiter_view_holder(const struct waiter_view *view);
 
 /* Standard error must be our controlling terminal. The line is written through a descriptor of its
  * own, which never blocks: a terminal that Ctrl-S holds up must not cost us our turn. */
@@ -29,10 +61,8 @@ void progress_init(struct progress *line);
  * comes through signal_fd until progress_close. */
 void progress_start(struct progress *line);
 
-/* Whether there is a terminal, and we are in its foreground. */
-bool progress_is_in_front(const struct progress *line);
-
-/* The same; what is on the screen is forgotten in the background. */
+/* Whether there is a terminal, and we are in its foreground. In the background, what is on the
+ * screen is forgotten. */
 bool progress_is_seen(struct progress *line);
 
 /* Draws the line, and is due again in a second. trouble: why nothing is known, or NULL. */

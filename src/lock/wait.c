@@ -1,20 +1,722 @@
-/* The loop of a wait: events of the server, the waiter's time, signals. */
+/* A wait: the sentences of its end; what the user sees meanwhile; the requests, and what the
+ * answers and messages mean; how a waiter leaves; and the loop over all that. */
 #include "lock/wait.h"
 
-#include "base/clock.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
 #include "base/message.h"
+#include "base/signal_names.h"
 #include "cli/options.h"
-#include "lock/progress.h"
-#include "lock/wait_above.h"
-#include "lock/wait_ask.h"
-#include "lock/wait_leave.h"
-#include "lock/wait_report.h"
-#include "lock/wait_result.h"
-#include "lock/wait_show.h"
-#include "lock/wait_standby.h"
-#include "lock/waiter_view.h"
-#include "lock/wire.h"
-#include "redis/client.h"
+#include "redis/client_call.h"
+
+#define TEXT_BYTES (4 * MESSAGE_CHARACTERS + 1)
+
+/* ---- The sentences of a wait that is over ---- */
+
+/* There is room for so many beside the longest name of a lock. */
+#define NEWER_CHARACTERS 60
+
+static const char *waited(const struct lock *lock, char shown[DURATION_MAX_BYTES])
+{
+	return duration_show(shown, clock_ms() - lock->place.wanted_ms);
+}
+
+/* The owner of the enclosing wrap may be any id, up to 79 characters. */
+static void tell_grant(struct messenger *messenger, const struct lock *lock)
+{
+	char time[DURATION_MAX_BYTES], owner[OWNER_SHOWN_BYTES];
+	const char *name = lock->keys.shown;
+	size_t taken;
+
+	waited(lock, time);
+	taken = strlen("went into lock , which  holds, after , token ") + count_characters(name) +
+		strlen(time) + strlen(lock->token);
+	if (strcmp(lock->owner, lock->id) == 0)
+		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s", name, time,
+			      lock->token);
+	else
+		message_event(messenger, LOG_INFO,
+			      "went into lock %s, which %s holds, after %s, token %s", name,
+			      shorten_to(owner, MESSAGE_CHARACTERS - taken, lock->owner), time,
+			      lock->token);
+}
+
+int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
+{
+	char name[SIGNAL_MAX_BYTES];
+
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: stopped by signal %s",
+		    lock->keys.shown, signal_show(name, signo));
+}
+
+int wait_result_lost(struct error *err, const struct hold *hold, const struct lock *awaited)
+{
+	const char *name = hold->lock->keys.shown;
+	const char *when = awaited ? " while waiting for lock " : " before its command began";
+	const char *other = awaited ? awaited->keys.shown : "";
+	const size_t taken = strlen("lost lock : ") + strlen(when) + count_characters(name) +
+			     count_characters(other);
+	char why[OWNER_SHOWN_BYTES];
+
+	return fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
+		    shorten_to(why, MESSAGE_CHARACTERS - taken, hold_lost_why(hold)));
+}
+
+int wait_result_asked(struct error *err, const struct hold *hold)
+{
+	const char *name = hold->lock->keys.shown;
+	const size_t taken = strlen("cannot keep lock : ") + count_characters(name);
+	char why[OWNER_SHOWN_BYTES];
+
+	return fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
+		    hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold));
+}
+
+/* A hold that encloses this process has another mode. To wait for its end would be to wait for
+ * ever. */
+static void say_misfit(struct error *err, const struct lock *lock, const char *mode)
+{
+	const bool wants_slot = want_is_slot(lock->wish.mode);
+	char slot[SHORT_MAX_BYTES];
+
+	if (*mode != MODE_SLOT)
+		fail(err, STATUS_USAGE,
+		     "cannot go into lock %s: the enclosing hold is shared; use --shared%s",
+		     lock->keys.shown, wants_slot ? " instead of --slots" : ", too");
+	else
+		fail(err, STATUS_USAGE, "cannot go into lock %s: the enclosing hold has slot %s%s",
+		     lock->keys.shown, shorten(slot, mode + 1),
+		     wants_slot ? ", not among --slots" : "; use --slots, too");
+}
+
+/* The answer neither grants the lock nor queues us. */
+static int refused(struct error *err, const struct waiting *w, const struct ask_reply *reply)
+{
+	const struct lock *lock = w->lock;
+	const char *name = lock->keys.shown, *separator = "; ";
+	char time[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
+	char newer[OWNER_SHOWN_BYTES] = "a newer waiter";
+
+	switch (reply->outcome) {
+	case ASK_UNSAFE: /* an outage: the lock is free, but cannot be granted safely */
+		fail(err, STATUS_UNAVAILABLE,
+		     "cannot get lock %s: only %lld of %" PRId64 " replicas confirmed it", name,
+		     w->client->replicas, lock->options->replicas);
+		break;
+	case ASK_BUSY:
+		fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: %s", name,
+		     *reply->holder.owner ? "" : "it is free, but others asked first");
+		separator = "";
+		break;
+	case ASK_FULL:
+		fail(err, STATUS_NOT_OBTAINED,
+		     "cannot get lock %s: the queue is full (%" PRId64 " waiting)", name,
+		     reply->number);
+		break;
+	case ASK_RAN:
+		fail(err, STATUS_NOT_OBTAINED,
+		     "cannot get lock %s: its command started %s ago, within --once-per %s", name,
+		     duration_show(time, reply->number),
+		     duration_show_fraction(period, lock->options->once_per_ms));
+		break;
+	case ASK_REMOVED:
+		fail(err, STATUS_NOT_OBTAINED,
+		     "cannot get lock %s: removed from the queue after %s", name,
+		     waited(lock, time));
+		break;
+	case ASK_SUPERSEDED:
+		if (*reply->word)
+			owner_show(newer, NEWER_CHARACTERS, reply->word);
+		fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: superseded by %s after %s",
+		     name, newer, waited(lock, time));
+		break;
+	case ASK_MISFIT:
+		say_misfit(err, lock, reply->word);
+		break;
+	case ASK_GRANTED:
+	case ASK_QUEUED:
+	case ASK_RAN_OK:
+		break;
+	}
+	if (*reply->holder.owner)
+		holder_say(err->text, sizeof(err->text), separator, &reply->holder);
+	return -1;
+}
+
+int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
+			  const struct error *err, int *status)
+{
+	if (signo) {
+		message_event(messenger, LOG_NOTICE, "%s", err->text);
+		die_of(signo);
+	}
+	if (err->status != STATUS_NOT_OBTAINED)
+		return -1;
+	message_syslog(messenger, LOG_NOTICE, err->text);
+	if (!options->quiet)
+		complain("%s", err->text);
+	else
+		message_step(messenger, "%s", err->text);
+	*status = options->conflict_status;
+	return 0;
+}
+
+/* ---- Asking ---- */
+
+/* After so long the first in the queue listens for plain Redisson locks, too. */
+#define LISTEN_MS 20
+
+/* From here on the release of a plain Redisson lock wakes us, too. */
+static void hear_outsiders(struct waiting *w)
+{
+	client_subscribe(w->client, w->lock->keys.channel);
+	w->hears_outsiders = true;
+}
+
+static void ask(struct waiting *w)
+{
+	const struct options *options = w->wait->options;
+	struct request request;
+
+	message_step(w->wait->messenger, "asking for lock %s as %s", w->lock->keys.shown,
+		     w->lock->id);
+	if (w->first)
+		hear_outsiders(w);
+	wire_ask(w->lock, &request, options->no_wait || options->wait_ms == 0);
+	client_request(w->client, &request);
+	w->due.sign_ms = w->due.watch_ms = NEVER_MS;
+	pace_take(&w->pace);
+	w->traceless = w->viewing = w->place_due = false;
+}
+
+/* Whether a request for the lock is under way, and not just one for a view. */
+static bool is_asking(const struct waiting *w)
+{
+	return client_has_request(w->client) && !w->viewing;
+}
+
+static int64_t ask_again_ms(const struct waiting *w)
+{
+	return w->viewing ? NEVER_MS : earliest(w->due.sign_ms, w->due.watch_ms);
+}
+
+static void request_view(struct waiting *w)
+{
+	struct request request;
+
+	waiter_view_ask(&w->view, w->lock, &request);
+	client_request(w->client, &request);
+	w->viewing = true;
+	progress_put_off(&w->progress);
+}
+
+/* ---- What the user sees meanwhile: a line on a terminal, reports, outages ---- */
+
+/* The line is drawn every second; the server is asked no more often, and in a crowd less often. */
+#define VIEW_MS 1000
+#define VIEW_IN_CROWD_MS 5000
+#define CROWD 50
+
+/* The room of a holder behind the time of a step and the place. */
+#define PLACE_CHARACTERS 98
+
+/* On a terminal the waiting line tells all of a report. A job in the background has no line there;
+ * it tells only if it was asked to. */
+static bool has_line(struct waiting *w)
+{
+	return w->due.report_ms == NEVER_MS ? w->progress.fd >= 0 : progress_is_seen(&w->progress);
+}
+
+static void draw(struct waiting *w)
+{
+	const struct error *trouble = &w->client->error;
+
+	progress_draw(&w->progress, w->lock, &w->view, trouble->status ? trouble->text : NULL);
+}
+
+/* For --verbose. */
+static void tell_place(struct waiting *w)
+{
+	struct holder holder = waiter_view_holder(&w->view);
+	char shown[OWNER_SHOWN_BYTES] = "";
+
+	w->place_due = false;
+	if (!w->view.is_known || w->view.place == w->place)
+		return;
+	w->place = w->view.place;
+	holder.held_ms = holder.held_ms < -1 ? holder.held_ms : -1;
+	holder.next_ms = -1;
+	holder.is_last = false;
+	if (*holder.owner)
+		holder_show(shown, PLACE_CHARACTERS, &holder);
+	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", w->place,
+		     w->view.waiters, *holder.owner ? ", " : "", shown);
+}
+
+static void report(struct waiting *w)
+{
+	const struct waiter_view *view = &w->view;
+	const struct holder holder = waiter_view_holder(view);
+	char text[TEXT_BYTES], time[DURATION_MAX_BYTES], place[64] = "";
+
+	w->due.report_ms = clock_ms() + w->wait->options->report_ms;
+	waited(w->lock, time);
+	if (view->is_known && view->place > 0)
+		snprintf(place, sizeof(place), "place %" PRId64 " of %" PRId64 ", ", view->place,
+			 view->waiters);
+	snprintf(text, sizeof(text), "waiting for lock %s: %swaited %s", w->lock->keys.shown, place,
+		 clock_ms() - w->lock->place.wanted_ms < 1000 ? "0s" : time);
+	if (view->is_known && *holder.owner)
+		holder_say(text, sizeof(text), ", ", &holder);
+	else if (view->is_known)
+		strcat(text, ", it is free just now");
+	complain_in_passing("%s", text);
+}
+
+static void tell_outage(struct waiting *w)
+{
+	const char *name = w->lock->keys.shown;
+	char cause[TEXT_BYTES];
+	const size_t taken = strlen("waiting for lock : ; trying again") + count_characters(name);
+
+	w->due.outage_ms = NEVER_MS;
+	shorten_to(cause, MESSAGE_CHARACTERS - taken, w->client->error.text);
+	message(w->wait->messenger, LOG_ERR, "waiting for lock %s: %s; trying again", name, cause);
+}
+
+/* An outage is told once; its end is worth a report. */
+static void watch_outage(struct waiting *w)
+{
+	struct wait_times *due = &w->due;
+
+	if (w->client->error.status == STATUS_OK) {
+		if (due->outage_ms == NEVER_MS && due->report_ms != NEVER_MS)
+			due->report_ms = clock_ms();
+		due->outage_ms = 0;
+		return;
+	}
+	if (due->outage_ms == 0)
+		due->outage_ms = clock_ms() + w->wait->options->connect_timeout_ms;
+	if (clock_ms() < due->outage_ms)
+		return;
+	if (has_line(w))
+		due->outage_ms = clock_ms() + VIEW_MS;
+	else
+		tell_outage(w);
+}
+
+/* A report needs a view of the lock, which no other request may be under way for. Without a view,
+ * because the server is away or refuses it, a report tells less. Returns whether to ask for one. */
+static bool report_if_due(struct waiting *w)
+{
+	const int64_t next_ms = clock_ms() + w->wait->options->report_ms;
+
+	if (clock_ms() < w->due.report_ms)
+		return false;
+	if (has_line(w)) {
+		w->due.report_ms = next_ms;
+	} else if (w->due.outage_ms) {
+		tell_outage(w);
+		w->due.report_ms = next_ms;
+	} else if (w->due.view_ms == NEVER_MS) {
+		report(w);
+	} else {
+		return true;
+	}
+	return false;
+}
+
+/* ---- A wrap above us ---- */
+
+#define FIRST_LOOK_MS 1000
+
+/* A view tells one of several holders, another one later. */
+#define NEXT_LOOK_MS 10000
+
+/* sudo, su and env -i do not pass the owner on, so the server takes us for a stranger. Returns
+ * whether to ask who holds the lock. */
+static bool look_above_if_due(struct waiting *w)
+{
+	if (clock_ms() < w->due.above_ms || client_has_request(w->client))
+		return false;
+	w->due.above_ms = owner_is_above(NULL) ? clock_ms() + NEXT_LOOK_MS : NEVER_MS;
+	return w->due.above_ms != NEVER_MS;
+}
+
+/* Whether the lock may become ours while these hold it. */
+static bool may_fit(const struct lock *lock, const struct holder *holder)
+{
+	char count[SLOTS_HELD_BYTES];
+
+	if (holder->mode == MODE_SLOT && want_is_slot(lock->wish.mode))
+		return !holder_show_count(count, holder) &&
+		       (holder->count > 1 || want_slots(lock->wish.mode) > 1);
+	return holder->mode == *MODE_SHARED && strcmp(lock->wish.mode, MODE_SHARED) == 0;
+}
+
+/* Returns -1 if a wrap above us holds the lock: the wait would never end. */
+static int check_above(struct waiting *w, struct error *err)
+{
+	const struct holder holder = waiter_view_holder(&w->view);
+
+	if (w->due.above_ms == NEVER_MS || !w->view.is_known || may_fit(w->lock, &holder))
+		return 0;
+	if (!owner_is_above(holder.owner)) {
+		if (holder.count == 1)
+			w->due.above_ms = NEVER_MS;
+		return 0;
+	}
+	return fail(
+		err, STATUS_USAGE,
+		"cannot get lock %s: the wait would never end: the wrap above (pid %s) has it; pass FAIRLOCK_OWNER on (sudo -E)",
+		w->lock->keys.shown, strrchr(holder.owner, ':') + 1);
+}
+
+/* ---- Views ---- */
+
+/* A view has come. */
+static int viewed(struct waiting *w, struct error *err)
+{
+	w->viewing = false;
+	waiter_view_read(&w->view, w->lock, w->client);
+	if (w->place_due)
+		tell_place(w);
+	w->due.view_ms =
+		w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
+	draw(w);
+	if (clock_ms() >= w->due.report_ms && !has_line(w))
+		report(w);
+	return check_above(w, err);
+}
+
+/* Draws and tells what is due, or asks for a view first, if there is time and it can be seen. */
+static void show(struct waiting *w)
+{
+	const bool is_drawn = clock_ms() >= w->progress.draw_ms;
+	const bool is_away = w->client->error.status != STATUS_OK;
+	bool wants_view = w->place_due;
+
+	if (w->phase == PHASE_QUEUED) {
+		watch_outage(w);
+		if (is_away || !client_has_request(w->client))
+			wants_view |= report_if_due(w);
+		wants_view |= look_above_if_due(w) && w->due.view_ms != NEVER_MS;
+	}
+	wants_view |= is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress);
+	if (wants_view && !client_has_request(w->client))
+		request_view(w);
+	else if (is_drawn)
+		draw(w);
+}
+
+/* ---- Answers and messages ---- */
+
+/* A message may send us no farther ahead, so that sums of times do not overflow. */
+#define WATCH_MAX_MS (INT64_C(1) << 50)
+
+/* We ask again after a late grant. After so many, the server is too far away for the lease. */
+#define LATE_GRANTS 3
+
+/* A waiter asks again after so long if the server has refused it a channel. Until it listens it
+ * counts as gone, and waiters behind it would go before it. */
+#define DEAF_MS 1000
+
+/* Redisson's unlock speaks to the head of its list, where one id stands for several of us. It may
+ * have spoken before we listen there, so we ask once more. Returns false if we do listen. */
+static bool hear_marker(struct waiting *w, const char *ticket)
+{
+	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
+
+	if (!*ticket)
+		return false;
+	snprintf(id, sizeof(id), "fairlock:%s", ticket);
+	wire_channel(&w->lock->keys, id, channel);
+	return client_subscribe(w->client, channel);
+}
+
+/* A lock that never ends is most likely a mistake: the user should know. */
+static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
+{
+	if (ttl_ms == -1 && !w->told_no_ttl) {
+		progress_clear(&w->progress);
+		message(w->wait->messenger, LOG_NOTICE,
+			"lock %s has no time to live: only its holder or release --force can free it",
+			w->lock->keys.shown);
+	}
+	w->told_no_ttl = ttl_ms == -1;
+}
+
+static void begin_queueing(struct waiting *w)
+{
+	const struct options *options = w->wait->options;
+
+	w->phase = PHASE_QUEUED;
+	message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.shown);
+	if (!options->quiet)
+		progress_start(&w->progress);
+	if (options->report_ms && !options->quiet)
+		w->due.report_ms = clock_ms();
+	/* most waits are over before it is time to look */
+	w->due.above_ms = clock_ms() + FIRST_LOOK_MS;
+}
+
+static void queued(struct waiting *w, const struct ask_reply *reply)
+{
+	if (w->phase == PHASE_ASKING)
+		begin_queueing(w);
+	w->place_due = w->wait->messenger->verbose && w->due.view_ms != NEVER_MS;
+	w->due.sign_ms =
+		clock_ms() + (client_hears_all(w->client) ? reply->ask_in_ms
+							  : earliest(reply->ask_in_ms, DEAF_MS));
+	tell_missing_ttl(w, reply->ttl_ms);
+	w->first = w->standby.is_wanted = reply->first;
+	if (w->first)
+		hear_outsiders(w);
+	if (hear_marker(w, reply->marker))
+		ask(w);
+}
+
+static void got_it(struct waiting *w)
+{
+	w->phase = PHASE_GRANTED;
+	tell_grant(w->wait->messenger, w->lock);
+}
+
+/* We may have been stopped while the answer was under way. COMMAND does not start on a lease that
+ * is as good as over: the next request renews it, or finds our old place in the queue. */
+static int granted(struct waiting *w, struct error *err)
+{
+	if (lock_is_fresh(w->lock)) {
+		got_it(w);
+		return 0;
+	}
+	message_step(w->wait->messenger, "the grant of lock %s came late", w->lock->keys.shown);
+	if (++w->late_grants == LATE_GRANTS)
+		return fail(err, STATUS_UNAVAILABLE,
+			    "cannot get lock %s: each grant came too late; use a longer --lease",
+			    w->lock->keys.shown);
+	ask(w);
+	return 0;
+}
+
+/* Returns -1 if the wait is over without the lock. */
+static int answered(struct waiting *w, struct error *err)
+{
+	char ago[DURATION_MAX_BYTES];
+	struct ask_reply reply;
+
+	if (lock_read_answer(w->lock, w->client, &reply, err) < 0)
+		return -1;
+	w->traceless = reply.outcome == ASK_BUSY || reply.outcome == ASK_FULL ||
+		       reply.outcome == ASK_RAN || reply.outcome == ASK_MISFIT;
+	if (reply.outcome == ASK_GRANTED)
+		return granted(w, err);
+	if (reply.outcome == ASK_QUEUED) {
+		queued(w, &reply);
+		return 0;
+	}
+	if (reply.outcome == ASK_RAN_OK) {
+		/* after a late grant, too: what ended with 0 was another's COMMAND */
+		w->phase = PHASE_DONE;
+		message_event(w->wait->messenger, LOG_INFO,
+			      "lock %s was not needed: a command ended with 0 %s ago",
+			      w->lock->keys.shown, duration_show(ago, reply.number));
+		return 0;
+	}
+	if (reply.outcome == ASK_RAN && w->late_grants > 0)
+		return fail(
+			err, STATUS_NOT_HELD,
+			"lost lock %s before its command began; --once-per counts it as started",
+			w->lock->keys.shown);
+	w->holder_is_said = true;
+	return refused(err, w, &reply);
+}
+
+/* A message does not put off a request that waits for the pace already. */
+static void watch_in(struct waiting *w, int64_t in_ms)
+{
+	const int64_t least_ms = pace_ms(&w->pace);
+
+	if (w->due.watch_ms <= least_ms)
+		return;
+	w->due.watch_ms = clock_ms() + in_ms;
+	if (w->due.watch_ms < least_ms)
+		w->due.watch_ms = least_ms;
+}
+
+/* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
+ * "second N": see in N ms whether the one before us took its turn. Any other message: we ask. */
+static void heard(struct waiting *w)
+{
+	const char *message = w->client->message;
+	int64_t in_ms = 0;
+
+	message_step(w->wait->messenger, "heard: %s", message);
+	if (!client_has_request(w->client) && handover_accept(w->lock, w->client)) {
+		got_it(w);
+		return;
+	}
+	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
+		w->first = w->standby.is_wanted = true;
+		/* the key is there until its last millisecond is over */
+		in_ms = earliest(in_ms, WATCH_MAX_MS) + 1;
+		if (!w->hears_outsiders)
+			in_ms = earliest(in_ms, LISTEN_MS);
+	} else if (sscanf(message, "second %" SCNd64, &in_ms) != 1) {
+		in_ms = 0;
+	}
+	if (is_asking(w))
+		return; /* the answer under way is newer */
+	watch_in(w, in_ms > 0 ? earliest(in_ms, WATCH_MAX_MS) : 0);
+	if (clock_ms() >= ask_again_ms(w))
+		ask(w);
+}
+
+/* The connection broke, or with is_final: the server refused the request or us. If we never reached
+ * the server, the wait fails at once. Else the server went away: the client keeps trying, and sends
+ * our request as soon as the server is back. */
+static int failed(struct waiting *w, bool is_final, struct error *err)
+{
+	struct client *client = w->client;
+
+	/* the server refuses views: had it refused the connection, the request would be pending,
+	 * and had it refused the subscription, the channels would be gone */
+	if (is_final && w->viewing && !client_has_request(client) && client->channel_count > 0) {
+		w->viewing = w->place_due = false;
+		w->due.view_ms = NEVER_MS;
+		client->error.status = STATUS_OK;
+		return 0;
+	}
+	if (is_final || !client->ever_answered) {
+		*err = client->error;
+		return -1;
+	}
+	if (!is_asking(w))
+		ask(w);
+	return 0;
+}
+
+/* ---- Leaving ---- */
+
+/* How long a waiter that leaves waits for the answer; and if the server has never answered. */
+#define LEAVE_MS 2000
+#define LEAVE_UNHEARD_MS 500
+
+/* The longest way to a server that is only told. */
+#define LEAVE_UNANSWERED_MS 100
+
+/* If the server is away, or has never answered, that is why the waiter has no lock: an outage is
+ * not told as a busy lock. */
+static int timed_out(const struct waiting *w, struct error *err)
+{
+	const struct client *client = w->client;
+	const bool is_cut_off = !client->ever_answered || client->connection.attempts > 0;
+	char text[DURATION_MAX_BYTES];
+
+	/* the connection for this one of several locks may be too new */
+	if (is_cut_off && (client->error.status || w->wait->held.count == 0)) {
+		client_tell_late(client, err);
+		return -1;
+	}
+	if (client->phase == REQUEST_CONFIRMING)
+		return fail(err, STATUS_UNAVAILABLE,
+			    "cannot get lock %s: too few replicas confirmed it",
+			    w->lock->keys.shown);
+	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: timed out after %s",
+		    w->lock->keys.shown, duration_show_fraction(text, w->wait->options->wait_ms));
+}
+
+/* After other failures, as a reply that makes no sense, there is nothing to leave. */
+static bool is_worth_leaving(const struct error *err)
+{
+	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
+	       err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT ||
+	       err->status == STATUS_USAGE;
+}
+
+/* Leaves the queue for the reason *err, if the server may know of us. That is a request of its own,
+ * which also undoes a grant that is under way. If --wait is over and the server turns out to be
+ * away, that becomes the reason. */
+static void leave(struct waiting *w, struct error *err)
+{
+	struct client *client = w->client;
+	const int64_t until_ms = clock_ms() + (client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
+	struct request request;
+	struct holder holder;
+	struct error why;
+
+	if (!client->sent_ms || w->traceless || !is_worth_leaving(err))
+		return;
+	message_step(w->wait->messenger, "leaving the queue");
+	/* a connection that carries nothing any more must leave time for another */
+	client->timeout_ms = earliest(client->timeout_ms, LEAVE_MS / 2);
+	connection_set_timeout(&client->connection, client->timeout_ms);
+	client_cancel(client);
+	wire_leave(w->lock, &request);
+	/* A server that has been silent for as long as the user allows may go on later, and grant
+	 * the lock to a process that is no more: it is told, but its answer is not waited for. */
+	if (!client->ever_answered && err->status == STATUS_UNAVAILABLE) {
+		client_tell(client, &request, clock_ms() + LEAVE_UNANSWERED_MS);
+		return;
+	}
+	if (client_call(client, &request, until_ms, client->ever_answered, &why) < 0) {
+		message_step(w->wait->messenger, "%s", why.text);
+		/* a server that cannot serve, or serves us no more, is no busy lock */
+		if (clock_ms() >= w->until_ms)
+			*err = why;
+		return;
+	}
+	holder = lock_read_holder(w->lock, client->reply, 1);
+	holder.is_last = true;
+	if (err->status == STATUS_NOT_OBTAINED && !w->holder_is_said && *holder.owner)
+		holder_say(err->text, sizeof(err->text), "; ", &holder);
+}
+
+/* ---- Standing by ---- */
+
+/* There is time while the server works on our first request, and while no request is under way. */
+static bool is_time_to_stand_by(const struct waiting *w)
+{
+	const struct connection *connection = &w->client->connection;
+
+	if (!w->standby.is_wanted || !hold_set_is_silent(&w->wait->held))
+		return false;
+	if (w->phase == PHASE_QUEUED)
+		return client_is_still(w->client);
+	/* a guard that needs a connection of its own pays only once we are queued */
+	return connection_is_silent(connection) && connection_can_be_shared(connection);
+}
+
+static unsigned opened(const struct waiting *w)
+{
+	return w->client->connection.opened + hold_set_opened(&w->wait->held);
+}
+
+/* Once for each turn that may come. */
+static bool standby_begins(struct waiting *w)
+{
+	if (!is_time_to_stand_by(w))
+		return false;
+	w->standby = (struct wait_standby){.is_there = true, .opened = opened(w)};
+	return true;
+}
+
+/* Once for each time that one began to. */
+static bool standby_ends(struct waiting *w)
+{
+	const bool is_behind = w->phase == PHASE_QUEUED && !w->first;
+
+	if (!w->standby.is_there || (!is_behind && w->client->connection.stage == CONNECTION_OPEN &&
+				     opened(w) == w->standby.opened))
+		return false;
+	w->standby.is_there = false;
+	return true;
+}
+
+/* ---- The loop ---- */
 
 /* After so many events of the server we look at signals and at the end of --wait. */
 #define EVENTS_AT_ONCE 100
@@ -31,7 +733,7 @@ enum {
 
 static bool is_over(const struct waiting *w)
 {
-	return w->granted || w->is_done;
+	return w->phase == PHASE_GRANTED || w->phase == PHASE_DONE;
 }
 
 static int take_events(struct waiting *w, struct error *err)
@@ -48,20 +750,14 @@ static int take_events(struct waiting *w, struct error *err)
 		case CLIENT_CHANGED:
 			return 0;
 		case CLIENT_REPLY:
-			if (w->viewing) {
-				wait_show_answer(w);
-				wait_report_answer(w);
-				result = wait_above_answer(w, err);
-			} else {
-				result = wait_asked(w, err);
-			}
+			result = w->viewing ? viewed(w, err) : answered(w, err);
 			break;
 		case CLIENT_MESSAGE:
-			wait_heard(w);
+			heard(w);
 			break;
 		case CLIENT_FAILED:
 		case CLIENT_REFUSED:
-			result = wait_failed(w, event == CLIENT_REFUSED, err);
+			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
 		if (result < 0 || is_over(w))
@@ -82,14 +778,8 @@ static int take_signals(struct waiting *w)
 		else if (signal_fd_is_deadly((int)info.ssi_signo))
 			return (int)info.ssi_signo;
 	}
+	progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
 	return 0;
-}
-
-/* The lock is not wanted any more, whether the server is there or away, now or while we leave. */
-static int process_ended(struct waiting *w, struct error *err)
-{
-	w->until_ms = NEVER_MS;
-	return wait_result_not_obtained(err, w->lock, "the process of --while-pid has ended");
 }
 
 /* Renews the locks that we have already. Returns -1, and how the wait ends, if one of them is lost,
@@ -99,9 +789,8 @@ static int keep_held(struct waiting *w, enum wait_event *end, struct error *err)
 	const struct member *lost;
 	const struct hold *asked;
 
-	if (w->wait->messenger->verbose && (w->held_woke || clock_ms() >= w->held_ms))
+	if (w->wait->messenger->verbose && w->wait->held.count > 0)
 		progress_clear(&w->progress);
-	w->held_woke = false;
 	lost = hold_set_step(&w->wait->held);
 	asked = hold_set_asked(&w->wait->held);
 	if (!lost && !asked)
@@ -113,6 +802,20 @@ static int keep_held(struct waiting *w, enum wait_event *end, struct error *err)
 	return wait_result_lost(err, &lost->hold, w->lock);
 }
 
+/* The first of the waiter's own times. */
+static int64_t due_ms(const struct waiting *w)
+{
+	const bool has_request = client_has_request(w->client);
+	const bool is_away = w->client->error.status != STATUS_OK;
+	int64_t wake = earliest(ask_again_ms(w), earliest(w->until_ms, w->progress.draw_ms));
+
+	if (w->due.outage_ms)
+		wake = earliest(wake, w->due.outage_ms);
+	if (!has_request || is_away)
+		wake = earliest(wake, w->due.report_ms);
+	return has_request ? wake : earliest(wake, w->due.above_ms);
+}
+
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 {
@@ -121,26 +824,24 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
-	int64_t wake = client_wait(w->client, &slots[SLOT_CLIENT]);
+	int64_t wake = earliest(client_wait(w->client, &slots[SLOT_CLIENT]), due_ms(w));
 
-	w->held_ms = hold_set_wait(held, &slots[SLOT_HELD]);
-	wake = earliest(wake, w->held_ms);
-	wake = earliest(wake, earliest(wait_ask_again_ms(w), w->until_ms));
-	wake = earliest(wake, earliest(w->progress.draw_ms, wait_report_wake_ms(w)));
-	if (!client_has_request(w->client))
-		wake = earliest(wake, w->above_ms);
+	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
 	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
 			  err) < 0)
 		return -1;
-	for (int i = 0; i < held->count; i++)
-		w->held_woke |= slots[SLOT_HELD + i].revents != 0;
 	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
 		w->holder_is_said = true;
 		return wait_result_stopped(err, w->lock, *signo);
 	}
-	if (slots[SLOT_SIGNALS].revents)
-		progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
-	return slots[SLOT_PID].revents ? process_ended(w, err) : 0;
+	if (!slots[SLOT_PID].revents)
+		return 0;
+	/* the lock is not wanted any more, whether the server is there or away, now or while we
+	 * leave */
+	w->until_ms = NEVER_MS;
+	return fail(err, STATUS_NOT_OBTAINED,
+		    "cannot get lock %s: the process of --while-pid has ended",
+		    w->lock->keys.shown);
 }
 
 void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
@@ -152,35 +853,20 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .lock = lock,
 			      .client = client,
 			      .until_ms = NEVER_MS,
-			      .report_ms = NEVER_MS,
-			      .above_ms = NEVER_MS,
+			      .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS},
 			      .steps = {.messenger = wait->messenger}};
-	lock->wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
+	lock->place.wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
-		w->until_ms = (wait->from_ms ? wait->from_ms : lock->wanted_ms) +
+		w->until_ms = (wait->from_ms ? wait->from_ms : lock->place.wanted_ms) +
 			      wait->options->wait_ms + 1;
 	client->keen = true;
 	wire_channel(&lock->keys, lock->request, channel);
 	client_subscribe(client, channel);
-	wait_ask(w);
+	ask(w);
 	/* perhaps: while the server works on the request, there is time to get ready */
-	w->may_be_next = true;
-}
-
-/* Returns -1 when the wait is to end. */
-static int do_what_is_due(struct waiting *w, struct error *err)
-{
-	if (clock_ms() >= w->until_ms)
-		return wait_timed_out(w, err);
-	if (clock_ms() >= w->progress.draw_ms)
-		wait_show_redraw(w);
-	if (w->place_due && !client_has_request(w->client))
-		wait_show_request(w);
-	wait_report_due(w);
-	wait_above_due(w);
-	return 0;
+	w->standby.is_wanted = true;
 }
 
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
@@ -191,21 +877,23 @@ enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
 	while (take_events(w, err) == 0 && !is_over(w)) {
 		if (keep_held(w, &end, err) < 0)
 			break;
-		if (wait_standby_ends(w))
+		if (standby_ends(w))
 			return WAIT_STAND_DOWN;
-		if (do_what_is_due(w, err) < 0)
-			break;
-		if (clock_ms() >= wait_ask_again_ms(w)) {
-			wait_ask(w);
-		} else if (wait_standby_begins(w)) {
-			return WAIT_STAND_BY;
-		} else if (pause_waiting(w, signo, err) < 0) {
+		if (clock_ms() >= w->until_ms) {
+			timed_out(w, err);
 			break;
 		}
+		show(w);
+		if (clock_ms() >= ask_again_ms(w))
+			ask(w);
+		else if (standby_begins(w))
+			return WAIT_STAND_BY;
+		else if (pause_waiting(w, signo, err) < 0)
+			break;
 	}
 	progress_close(&w->progress);
 	if (is_over(w))
-		return w->granted ? WAIT_GRANTED : WAIT_DONE;
-	wait_leave(w, err);
+		return w->phase == PHASE_GRANTED ? WAIT_GRANTED : WAIT_DONE;
+	leave(w, err);
 	return end;
 }

@@ -1,10 +1,82 @@
-/* Waits for a lock, for wrap and acquire: the loop over wait_show.h and wait_report.h (what the
- * user sees meanwhile) and wait_leave.h (how a waiter goes without the lock), with the messages of
- * wait_result.h. */
+/* Waits for a lock, for wrap and acquire. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/deadline_poll.h"
 #include "base/error.h"
-#include "lock/wait_state.h"
+#include "base/signal_fd.h"
+#include "lock/hold.h"
+#include "lock/lock.h"
+#include "lock/progress.h"
+#include "redis/client.h"
+#include "redis/connection_trace.h"
+
+struct options;
+struct messenger;
+
+/* The options of a waiter, or of a keeper, and its sources of events beside the server. */
+struct wait {
+	const struct options *options;
+	struct messenger *messenger;
+	const struct signal_fd *signals;
+	struct deadline_poll *loop;
+	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
+	/* wrap --also: */
+	struct hold_set held; /* the locks that it has already; empty before the first */
+	int64_t from_ms;      /* when the wait for the first began; 0: it begins now */
+};
+
+enum wait_phase {
+	PHASE_ASKING, /* the server has not queued us yet */
+	PHASE_QUEUED,
+	PHASE_GRANTED,
+	PHASE_DONE, /* --once-ok: a COMMAND has ended with 0, so nothing is to be run */
+};
+
+/* When something is to be done; NEVER_MS: not at all. */
+struct wait_times {
+	int64_t sign_ms;   /* asking again, if no message comes */
+	int64_t watch_ms;  /* asking again, because a message came */
+	int64_t view_ms;   /* the next view for the line, at the earliest; NEVER_MS: no view at all,
+			    * since the server refuses it */
+	int64_t report_ms; /* the next report */
+	int64_t outage_ms; /* telling that the server is away; 0: it is not; NEVER_MS: it is told */
+	int64_t above_ms;  /* looking whether a process above us holds the lock */
+};
+
+/* For the process that is to run COMMAND, and stands by on the connections that are there. */
+struct wait_standby {
+	bool is_wanted; /* WAIT_STAND_BY is to be told */
+	bool is_there;  /* it was told, and WAIT_STAND_DOWN not since */
+	unsigned opened;
+};
+
+/* One wait, from the first request to the grant or to leaving. */
+struct waiting {
+	const struct wait *wait;
+	struct lock *lock;
+	struct client *client;
+	enum wait_phase phase;
+	int64_t until_ms; /* the end of --wait */
+	struct wait_times due;
+	struct pace pace; /* of asking, since any client that may publish can demand it */
+	int late_grants;
+	bool traceless;       /* the server knows nothing of us */
+	bool holder_is_said;  /* the error names the holder, or need not */
+	bool first;           /* in the queue, as far as we know */
+	bool hears_outsiders; /* on the channel of plain Redisson locks */
+	bool viewing;         /* the request under way is for a view only */
+	bool told_no_ttl;
+	bool place_due; /* --verbose: our place in the queue is to be asked for and told ... */
+	int64_t place;  /* ... if it is not this one */
+	struct wait_standby standby;
+	struct waiter_view view;
+	struct progress progress; /* on a terminal */
+	struct connection_trace steps;
+};
 
 enum wait_event {
 	WAIT_GRANTED, /* the lock is held */
@@ -23,3 +95,20 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 /* Waits for the next event. The first four are the last one of a wait. A lock that was not
  * obtained is a failure with STATUS_NOT_OBTAINED. */
 enum wait_event wait_next(struct waiting *w, int *signo, struct error *err);
+
+/* ---- How a wait ends, in messages and exit statuses ---- */
+
+/* A signal has ended the wait. Returns -1. */
+int wait_result_stopped(struct error *err, const struct lock *lock, int signo);
+
+/* A lock that was held is lost before COMMAND began. awaited: the one that we waited for meanwhile,
+ * or NULL. Returns -1. */
+int wait_result_lost(struct error *err, const struct hold *hold, const struct lock *awaited);
+
+/* Somebody asks for a lock that was held before COMMAND began. Returns -1. */
+int wait_result_asked(struct error *err, const struct hold *hold);
+
+/* Acts on a wait that failed. A signal that ended the wait ends this process. A lock that was not
+ * obtained becomes an exit status, told unless --quiet; any other failure stays one (-1). */
+int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
+			  const struct error *err, int *status);

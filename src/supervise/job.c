@@ -147,22 +147,22 @@ static int shell_status(const struct ending *ending)
 
 void ending_put(const struct ending *ending, struct lock *lock)
 {
-	lock->unused = !ending->started || ending->exec_errno;
+	lock->end.unused = !ending->started || ending->exec_errno;
 	if (ending->was_asked)
-		*lock->min_hold = '\0';
+		*lock->end.min_hold = '\0';
 	if (!ending->is_reaped)
 		return;
-	snprintf(lock->status, sizeof(lock->status), "%d", shell_status(ending));
+	snprintf(lock->end.status, sizeof(lock->end.status), "%d", shell_status(ending));
 	if (ending->timed_out)
-		strcpy(lock->cause, "max-hold");
+		strcpy(lock->end.cause, "max-hold");
 	else if (ending->was_asked)
-		strcpy(lock->cause, "asked");
+		strcpy(lock->end.cause, "asked");
 	else if (ending->was_stopped)
-		strcpy(lock->cause, ending->wrap_died ? "wrap died" : "lost");
+		strcpy(lock->end.cause, ending->wrap_died ? "wrap died" : "lost");
 	else if (WIFSIGNALED(ending->wait_status))
-		signal_show(lock->cause, WTERMSIG(ending->wait_status));
+		signal_show(lock->end.cause, WTERMSIG(ending->wait_status));
 	else
-		strcpy(lock->cause, "exit");
+		strcpy(lock->end.cause, "exit");
 }
 
 /* ---- Environment ---- */
@@ -230,7 +230,7 @@ static void set_server(const struct options *options, const struct server *serve
 /* From the first question to the last grant. */
 static void set_waited(const struct hold_set *set)
 {
-	const int64_t from_ms = set->members[0].lock.wanted_ms;
+	const int64_t from_ms = set->members[0].lock.place.wanted_ms;
 	int64_t until_ms = from_ms;
 	char waited[NUMBER_MAX_BYTES];
 

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/signal_fd.h"
-#include "lock/hold_set.h"
+#include "lock/hold.h"
 
 struct deadline_poll;
 struct ground;

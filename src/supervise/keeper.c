@@ -18,8 +18,8 @@
 #include "base/message.h"
 #include "base/signal_fd.h"
 #include "cli/options.h"
-#include "lock/hold_lease.h"
-#include "lock/wait_state.h"
+#include "lock/hold.h"
+#include "lock/wait.h"
 
 enum {
 	SLOT_PID, /* the end of this process ends the hold, whatever else has come */
@@ -82,7 +82,7 @@ static void tell_max_hold(struct hold *hold, const struct wait *wait)
 {
 	char held[DURATION_MAX_BYTES];
 
-	strcpy(hold->lock->cause, "max-hold");
+	strcpy(hold->lock->end.cause, "max-hold");
 	message_event(wait->messenger, LOG_ERR,
 		      "lock %s was held for %s, as long as --max-hold allows; giving it back",
 		      hold->lock->keys.shown,
@@ -118,7 +118,7 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 	}
 	if (is_over(hold)) /* it was stopped meanwhile */
 		tell_loss_and_exit(hold, wait->messenger);
-	hold_release_and_tell(hold, wait->messenger, hold->lock->deadline_ms);
+	hold_release_and_tell(hold, hold->lock->deadline_ms);
 	_exit(0);
 }
 

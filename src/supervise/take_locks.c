@@ -11,7 +11,6 @@
 #include "base/message.h"
 #include "cli/options.h"
 #include "lock/wait.h"
-#include "lock/wait_result.h"
 
 /* ---- Which locks ---- */
 
@@ -20,9 +19,9 @@ static int compare_names(const void *one, const void *other)
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-void wanted_locks_sort(struct wanted_locks *wanted, const struct options *options)
+void wanted_locks_sort(struct wanted_locks *wanted, const char *name, const struct options *options)
 {
-	const char *names[HOLDS_MAX] = {wanted->options.name};
+	const char *names[HOLDS_MAX] = {name};
 	size_t count = 1;
 
 	for (; options->also[count - 1]; count++)
@@ -32,7 +31,7 @@ void wanted_locks_sort(struct wanted_locks *wanted, const struct options *option
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0 && strcmp(names[i], names[i - 1]) == 0)
 			continue;
-		if (strcmp(names[i], wanted->options.name) == 0)
+		if (strcmp(names[i], name) == 0)
 			wanted->at = wanted->count;
 		wanted->names[wanted->count++] = names[i];
 	}
@@ -54,16 +53,15 @@ int take_locks_init(const struct job *job, const struct wanted_locks *wanted, st
 {
 	for (int i = 0; i < wanted->count; i++) {
 		struct member *member = &job->set->members[i];
-		struct lock_options options = wanted->options;
+		const bool is_last = i == wanted->count - 1;
 
-		options.name = wanted->names[i];
-		if (i < wanted->count - 1)
-			options.kind = LOCK_WRAP_EARLY;
-		if (i != wanted->at)
-			options.max_queue = -1;
-		if (lock_init(&member->lock, &options, err) < 0 ||
+		if (lock_init(&member->lock, wanted->names[i],
+			      is_last ? LOCK_WRAP : LOCK_WRAP_EARLY, job->options, job->argv,
+			      err) < 0 ||
 		    check_spelling(job->set->members, member, err) < 0)
 			return -1;
+		if (i != wanted->at)
+			*member->lock.wish.limit = '\0'; /* --max-queue is for NAME */
 		client_init(&member->client, job->server, job->set->timeout_ms);
 		member->hold = (struct hold){.lock = &member->lock, .client = &member->client};
 	}
@@ -141,8 +139,8 @@ static void fail_to_start(const struct member *member, struct error *err)
 		*err = member->client.error;
 	else
 		fail(err, STATUS_UNAVAILABLE, "cannot get lock %s: %s", member->lock.keys.shown,
-		     member->lock.replicas > 0 ? "too few replicas confirmed it"
-					       : "the server did not confirm it in time");
+		     member->lock.options->replicas > 0 ? "too few replicas confirmed it"
+							: "the server did not confirm it in time");
 }
 
 /* All locks are granted. Returns WAIT_GRANTED when the server has confirmed for each that COMMAND

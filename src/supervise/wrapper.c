@@ -226,6 +226,8 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
 		member->hold = (struct hold){.lock = &member->lock,
 					     .client = &member->client,
+					     .messenger = set->messenger,
+					     .steps = {.messenger = set->messenger},
 					     .ends_ms = member->lock.deadline_ms};
 		if (member->lock.deadline_ms <= clock_ms())
 			member->hold.state = HOLD_EXPIRED;

@@ -2,7 +2,7 @@
  * "own", "plain" or "none", or "slots": own, of a waiter for a slot; the rest is the message, in
  * which @ stands for the secret of the waiter's last request, and ~ for the server's time.
  *
- * For: lock/handover.c */
+ * For: lock/lock.c */
 #include "lock/lock.h"
 
 #include <inttypes.h>
@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "lock/handover.h"
-#include "lock/wire.h"
+#include "cli/options.h"
 #include "parts/fuzz.h"
 
 #define LEASE_MS 30000
 #define SERVER_MS INT64_C(1795261602123)
+
+static struct options options;
 
 static void make_waiter(struct lock *lock, const char *slots)
 {
@@ -24,18 +25,12 @@ static void make_waiter(struct lock *lock, const char *slots)
 	struct request request;
 	struct error err;
 
-	HOLDS(lock_init(lock,
-			&(struct lock_options){.name = "job",
-					       .kind = LOCK_WRAP,
-					       .lease_ms = LEASE_MS,
-					       .max_queue = -1,
-					       .slots = slots,
-					       .words = words},
-			&err) == 0);
+	options = (struct options){.lease_ms = LEASE_MS, .max_queue = -1, .slots = slots};
+	HOLDS(lock_init(lock, "job", LOCK_WRAP, &options, words, &err) == 0);
 	wire_ask(lock, &request, false);
-	HOLDS(strlen(lock->secret) == SECRET_BYTES - 1);
-	lock->heard_ms = clock_ms();
-	lock->server_ms = SERVER_MS;
+	HOLDS(strlen(lock->place.secret) == SECRET_BYTES - 1);
+	lock->place.heard_ms = clock_ms();
+	lock->place.server_ms = SERVER_MS;
 }
 
 /* Puts the message into the client. Returns whether it fits. */
@@ -48,7 +43,7 @@ static bool put_message(struct client *client, const struct lock *lock, const ch
 		const size_t room = sizeof(client->message) - length;
 
 		if (*text == '@')
-			length += (size_t)snprintf(at, room, "%s", lock->secret);
+			length += (size_t)snprintf(at, room, "%s", lock->place.secret);
 		else if (*text == '~')
 			length += (size_t)snprintf(at, room, "%" PRId64, SERVER_MS);
 		else
@@ -57,7 +52,7 @@ static bool put_message(struct client *client, const struct lock *lock, const ch
 	return length < sizeof(client->message);
 }
 
-/* Whether the message is a grant and nothing more, parsed in another way than handover.c does. */
+/* Whether the message is a grant and nothing more, parsed in another way than lock.c does. */
 static bool has_its_form(const char *message, const struct lock *lock)
 {
 	char again[MESSAGE_MAX_BYTES], token[MESSAGE_MAX_BYTES], ttl[MESSAGE_MAX_BYTES];
@@ -66,8 +61,9 @@ static bool has_its_form(const char *message, const struct lock *lock)
 	if (sscanf(message, "granted %127[0-9] %127[0-9] %127[0-9]", token, ttl, at) != 3 ||
 	    strlen(token) > 16 || strlen(ttl) > 16 || strlen(at) > 16)
 		return false;
-	snprintf(again, sizeof(again), "granted %s %s %s %s%s%s", token, ttl, at, lock->secret,
-		 lock_slot(lock) ? " " : "", lock_slot(lock) ? lock_slot(lock) : "");
+	snprintf(again, sizeof(again), "granted %s %s %s %s%s%s", token, ttl, at,
+		 lock->place.secret, lock_slot(lock) ? " " : "",
+		 lock_slot(lock) ? lock_slot(lock) : "");
 	return strcmp(message, again) == 0;
 }
 
@@ -79,9 +75,9 @@ static void check_grant(const struct lock *lock, const struct client *client)
 	HOLDS(sscanf(client->message, "granted %*s %" SCNd64 " %" SCNd64, &ttl_ms, &at_ms) == 2);
 	HOLDS(ttl_ms > 0 && ttl_ms <= LEASE_MS && lock->handed);
 	HOLDS(lock->deadline_ms - lock->since_ms == ttl_ms && lock->since_ms <= clock_ms());
-	HOLDS(at_ms - SERVER_MS <= clock_ms() - lock->heard_ms + 100);
+	HOLDS(at_ms - SERVER_MS <= clock_ms() - lock->place.heard_ms + 100);
 	HOLDS(strcmp(lock->owner, lock->id) == 0 && strlen(lock->token) <= 16);
-	HOLDS((lock_slot(lock) != NULL) == (*lock->want == '='));
+	HOLDS((lock_slot(lock) != NULL) == (*lock->wish.mode == '='));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -15,7 +15,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "commands/complete.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/owner.h"
 #include "parts/commands.h"
 #include "parts/fuzz.h"

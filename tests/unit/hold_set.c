@@ -1,6 +1,6 @@
 /* Tests hold_set_start: COMMAND starts when the server has confirmed that for each lock, and owes
  * no answer. */
-#include "lock/hold_set.h"
+#include "lock/hold.h"
 
 #include "base/clock.h"
 #include "check.h"

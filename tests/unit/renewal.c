@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "check.h"
+#include "cli/options.h"
 #include "lock/lock.h"
 
 #define RENEWED_BY "*5\r\n$7\r\nrenewed\r\n:30000\r\n$13\r\n1764000000000\r\n"
@@ -33,9 +34,12 @@ static void read_bytes(struct tally *tally, struct lock *lock, struct client *cl
 static void check_outcome(struct tally *tally, const char *bytes, long long replicas, bool retried,
 			  int64_t left_ms, enum renew_outcome outcome)
 {
+	static const struct options options = {.replicas = 1};
 	const int64_t deadline_ms = clock_ms() + left_ms;
-	struct lock lock = {
-		.kind = LOCK_WRAP_EARLY, .replicas = 1, .deadline_ms = deadline_ms, .starts = true};
+	struct lock lock = {.options = &options,
+			    .kind = LOCK_WRAP_EARLY,
+			    .deadline_ms = deadline_ms,
+			    .starts = true};
 	struct client client = {.replicas = replicas, .retried = retried, .sent_ms = clock_ms()};
 	struct renew_reply reply;
 
@@ -45,10 +49,13 @@ static void check_outcome(struct tally *tally, const char *bytes, long long repl
 	CHECK(tally, (lock.kind == LOCK_WRAP) == (outcome == RENEWED));
 }
 
+static const struct options no_options;
+
 static void check_token(struct tally *tally, enum lock_kind kind, bool starts, const char *bytes,
 			const char *token)
 {
-	struct lock lock = {.kind = kind,
+	struct lock lock = {.options = &no_options,
+			    .kind = kind,
 			    .deadline_ms = clock_ms() + 10000,
 			    .starts = starts,
 			    .token = "1763000000000"};
@@ -63,8 +70,10 @@ static void check_token(struct tally *tally, enum lock_kind kind, bool starts, c
 /* The hold is over: its new token is nobody's. */
 static void check_token_late(struct tally *tally)
 {
-	struct lock lock = {
-		.kind = LOCK_WRAP_EARLY, .deadline_ms = clock_ms() - 1, .token = "1763000000000"};
+	struct lock lock = {.options = &no_options,
+			    .kind = LOCK_WRAP_EARLY,
+			    .deadline_ms = clock_ms() - 1,
+			    .token = "1763000000000"};
 	struct client client = {.sent_ms = clock_ms() - 2};
 	struct renew_reply reply;
 

@@ -21,7 +21,7 @@
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "fuzz.h"
-#include "lock/hold_lease.h"
+#include "lock/hold.h"
 #include "lock/lock_list.h"
 #include "lock/owner.h"
 #include "output/watch.h"

@@ -1,0 +1,475 @@
+/* Renews every third of the lease, and sooner if something may have happened to the hold. */
+#include "lock/hold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "redis/client_call.h"
+
+/* After so many events the caller looks at the deadline and at COMMAND's end. */
+#define EVENTS_AT_ONCE 100
+
+/* A late reply may still come, so a holder waits this long for it before it asks again; less only
+ * if its lease is so short that it could not ask a second time. */
+#define HURRY_MIN_MS 1000
+
+/* How soon a holder renews if its lock was handed over, with a short lease, or if it has no
+ * connection yet, and so hears nothing. Many a COMMAND has ended by then. */
+#define EARLY_RENEW_MS 50
+
+/* How long a process that is about to end waits for the answers. */
+#define GIVE_UP_MS 2000
+
+/* Each lock of a set has so long, although the servers of others took all the time. */
+#define LEAST_MS 200
+
+/* ---- Renewals ---- */
+
+/* A holder gives a connection up soon: the server may have moved, and the lease does not wait. */
+static void hurry(const struct hold *hold, int64_t timeout_ms)
+{
+	const int64_t least_ms = earliest(HURRY_MIN_MS, hold->lock->lease_ms / 4);
+	struct client *client = hold->client;
+
+	if (timeout_ms < least_ms)
+		timeout_ms = least_ms;
+	client->timeout_ms = earliest(hold->patience_ms, timeout_ms);
+	connection_set_timeout(&client->connection, client->timeout_ms);
+	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
+}
+
+void hold_init(struct hold *hold, struct lock *lock, struct client *client,
+	       struct messenger *messenger, int64_t timeout_ms)
+{
+	char channel[CHANNEL_MAX_BYTES];
+
+	*hold = (struct hold){.lock = lock,
+			      .client = client,
+			      .messenger = messenger,
+			      .steps = {.messenger = messenger},
+			      .ends_ms = lock->deadline_ms,
+			      .patience_ms = timeout_ms};
+	connection_trace_skip(&hold->steps, client);
+	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
+				 ? clock_ms() + EARLY_RENEW_MS
+				 : client->sent_ms + lock->lease_ms / 3;
+	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
+	wire_channel(&lock->keys, lock->owner, channel);
+	client_subscribe(client, channel);
+}
+
+static void renew(struct hold *hold)
+{
+	struct request request;
+
+	wire_renew(hold->lock, &request);
+	client_request(hold->client, &request);
+	hold->renew_ms = NEVER_MS;
+	pace_take(&hold->pace);
+}
+
+static void lose(struct hold *hold, const struct renew_reply *reply)
+{
+	/* "lost lock NAME: it is held by HOLDER now; stopping COMMAND" */
+	const size_t taken = strlen("lost lock : it is held by  now; stopping ") +
+			     SHORT_CHARACTERS + count_characters(hold->lock->keys.shown);
+	char holder[OWNER_SHOWN_BYTES];
+
+	/* DEL and the end of a lease publish nothing: a message means a release */
+	hold->state = hold->is_told && hold->lock->kind == LOCK_ACQUIRE ? HOLD_RELEASED : HOLD_LOST;
+	if (strcmp(reply->why, "forced") == 0) {
+		hold->state = HOLD_LOST;
+		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
+	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
+		owner_show(holder, MESSAGE_CHARACTERS - taken, reply->by);
+		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
+	} else if (strcmp(reply->why, "taken") == 0) {
+		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
+	} else {
+		snprintf(hold->why, sizeof(hold->why), "its lease ended or its key was deleted");
+	}
+}
+
+/* token: the one that the lock had before. left_ms: how much of the lease was left. */
+static void tell_renewal(const struct hold *hold, const char *token, int64_t left_ms)
+{
+	const struct lock *lock = hold->lock;
+	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
+
+	if (strcmp(lock->token, token) != 0)
+		message_event(hold->messenger, LOG_INFO,
+			      "took lock %s up again after a loss of data, token %s",
+			      lock->keys.shown, lock->token);
+	if (hold->state == HOLD_HELD)
+		message_step(
+			hold->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
+			lock->keys.shown, duration_show(took, clock_ms() - hold->client->sent_ms),
+			duration_show(left, left_ms), *hold->why ? ", but " : "", hold->why);
+}
+
+static void renewed(struct hold *hold)
+{
+	struct lock *lock = hold->lock;
+	struct client *client = hold->client;
+	const int64_t left_ms = hold->ends_ms - client->sent_ms;
+	char token[TOKEN_MAX_BYTES];
+	struct renew_reply reply;
+
+	strcpy(token, lock->token);
+	/* after an answer that makes no sense the next one perhaps does */
+	if (lock_read_renewal(lock, client, &reply, &client->error) < 0) {
+		hold->renew_ms = clock_ms() + lock->lease_ms / 3;
+		return;
+	}
+	hold->renew_ms = client->sent_ms + lock->lease_ms / 3;
+	hold->why[0] = '\0';
+	switch (reply.outcome) {
+	case RENEWED:
+		hold->ends_ms = client->sent_ms + reply.ttl_ms;
+		if (hold->is_told_late)
+			hold->renew_ms = pace_ms(&hold->pace);
+		hold->is_told = hold->is_told_late;
+		hurry(hold, lock->lease_ms / 6);
+		break;
+	case RENEW_UNSAFE:
+		hold->ends_ms = client->sent_ms + reply.ttl_ms;
+		hold->renew_ms = clock_ms() + lock->lease_ms / 20;
+		snprintf(hold->why, sizeof(hold->why),
+			 "only %lld of %" PRId64 " replicas confirmed it", client->replicas,
+			 lock->options->replicas);
+		break;
+	case RENEW_LATE:
+		snprintf(hold->why, sizeof(hold->why),
+			 "its lease had ended when the server took it up again");
+		break;
+	case RENEW_LOST:
+		lose(hold, &reply);
+		break;
+	case RENEW_RELEASED:
+		hold->state = HOLD_RELEASED;
+		break;
+	case RENEW_NOT_BY_HAND:
+		break;
+	}
+	hold->is_told_late = false;
+	if ((reply.outcome == RENEWED || reply.outcome == RENEW_UNSAFE) && *reply.by)
+		snprintf(hold->asked_by, sizeof(hold->asked_by), "%s", reply.by);
+	tell_renewal(hold, token, left_ms);
+}
+
+void hold_expire(struct hold *hold)
+{
+	hold->state = HOLD_EXPIRED;
+	if (hold->client->error.status)
+		snprintf(hold->why, sizeof(hold->why), "%s", hold->client->error.text);
+	else if (!*hold->why)
+		snprintf(hold->why, sizeof(hold->why), "%s",
+			 hold->client->phase == REQUEST_CONFIRMING
+				 ? "too few replicas confirmed it"
+				 : "its lease could not be renewed in time");
+}
+
+/* Returns false when nothing more is to be done now. */
+static bool step(struct hold *hold)
+{
+	struct client *client = hold->client;
+	/* the answer to a renewal that left in time may have come, and count */
+	const bool is_over = clock_ms() >= hold->ends_ms;
+	enum client_event event;
+
+	if (is_over && client->phase < REQUEST_SENT) {
+		hold_expire(hold);
+		return false;
+	}
+	if (!client_has_request(client) && clock_ms() >= hold->renew_ms)
+		renew(hold);
+	event = client_step(client);
+	connection_trace_tell(&hold->steps, client);
+	switch (event) {
+	case CLIENT_NOTHING:
+	case CLIENT_CHANGED:
+		if (is_over)
+			hold_expire(hold);
+		return false;
+	case CLIENT_REPLY:
+		renewed(hold);
+		break;
+	case CLIENT_MESSAGE:
+		/* the lock was broken, a hold of this owner given back, or its wrap asked to
+		 * stop */
+		hold->is_told = true;
+		hold->is_told_late |= client->phase == REQUEST_CONFIRMING;
+		if (!client_has_request(client))
+			hold->renew_ms = earliest(hold->renew_ms, pace_ms(&hold->pace));
+		break;
+	case CLIENT_FAILED:
+		/* the renewal goes out with the next connection: a server that was restarted
+		 * without its data gives the lock to the first that asks */
+		if (!client_has_request(client))
+			renew(hold);
+		break;
+	case CLIENT_REFUSED:
+		/* a refusal is not a loss of the lock: the deadline decides */
+		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+		break;
+	}
+	return hold->state == HOLD_HELD;
+}
+
+void hold_step(struct hold *hold)
+{
+	for (int events = 0; events < EVENTS_AT_ONCE && step(hold); events++)
+		;
+}
+
+int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
+{
+	const int64_t wake = earliest(client_wait(hold->client, slot), hold->renew_ms);
+
+	return earliest(wake, hold->ends_ms);
+}
+
+const char *hold_lost_why(const struct hold *hold)
+{
+	return hold->state == HOLD_RELEASED ? "somebody gave it back" : hold->why;
+}
+
+const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold)
+{
+	static const char words[] = "was asked to stop by ";
+	char asker[OWNER_SHOWN_BYTES];
+
+	owner_show(asker, characters - strlen(words), hold->asked_by);
+	strcpy(text, words);
+	return strcat(text, asker);
+}
+
+/* ---- Giving back ---- */
+
+int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
+{
+	struct request request;
+	enum release_outcome outcome;
+
+	/* a renewal that is not answered soon never will be: the connection is no good */
+	if (clock_ms() < hold->ends_ms)
+		client_finish(hold->client,
+			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
+	else
+		client_cancel(hold->client); /* one that has not left must not leave now */
+	wire_release(hold->lock, &request);
+	if (client_call(hold->client, &request, until_ms, true, err) < 0 ||
+	    lock_read_release(hold->client->reply, &outcome, err) < 0)
+		return -1;
+	if (outcome != RELEASED && outcome != RELEASE_KEPT)
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
+			    hold->lock->keys.shown);
+	return outcome == RELEASE_KEPT;
+}
+
+/* The words of a failed request do not name the lock. */
+static void tell_failure(struct messenger *messenger, const char *name, const struct error *err)
+{
+	const size_t taken = strlen("giving back lock : ") + count_characters(name);
+	char cause[OWNER_SHOWN_BYTES];
+
+	if (err->status == STATUS_NOT_HELD)
+		message(messenger, LOG_ERR, "%s", err->text);
+	else
+		message(messenger, LOG_ERR, "giving back lock %s: %s", name,
+			shorten_to(cause, MESSAGE_CHARACTERS - taken, err->text));
+}
+
+void hold_release_and_tell(struct hold *hold, int64_t until_ms)
+{
+	struct messenger *messenger = hold->messenger;
+	const char *name = hold->lock->keys.shown;
+	const int64_t from_ms = clock_ms();
+	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];
+	struct error err;
+	const int result = hold_release(hold, until_ms, &err);
+
+	connection_trace_tell(&hold->steps, hold->client);
+	duration_show(took, clock_ms() - from_ms);
+	duration_show(held, from_ms - hold->lock->since_ms);
+	if (result < 0)
+		tell_failure(messenger, name, &err);
+	else
+		message_event(messenger, LOG_INFO, "gave lock %s back in %s, held for %s%s", name,
+			      took, held,
+			      result > 0 ? "; the server keeps it for the rest of --min-hold" : "");
+}
+
+/* Frees the lock of a hold that has expired, if the server still has it. */
+static void let_go(struct hold *hold)
+{
+	struct request request;
+	struct error ignored;
+
+	client_cancel(hold->client);
+	wire_release(hold->lock, &request);
+	client_call(hold->client, &request, clock_ms() + LEAST_MS, false, &ignored);
+}
+
+/* ---- Sets ---- */
+
+void hold_set_take(const struct hold_set *set, struct member *member)
+{
+	hold_init(&member->hold, &member->lock, &member->client, set->messenger, set->timeout_ms);
+}
+
+struct member *hold_set_step(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++) {
+		struct member *member = &set->members[i];
+
+		if (member->hold.state != HOLD_HELD)
+			continue;
+		hold_step(&member->hold);
+		if (member->hold.state != HOLD_HELD)
+			return member;
+	}
+	return NULL;
+}
+
+const struct hold *hold_set_asked(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++) {
+		const struct hold *hold = &set->members[i].hold;
+
+		if (hold->state == HOLD_HELD && *hold->asked_by)
+			return hold;
+	}
+	return NULL;
+}
+
+int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots)
+{
+	int64_t wake = NEVER_MS;
+
+	for (int i = 0; i < set->count; i++)
+		if (set->members[i].hold.state == HOLD_HELD)
+			wake = earliest(wake, hold_wait(&set->members[i].hold, &slots[i]));
+		else
+			slots[i].fd = -1;
+	return wake;
+}
+
+int64_t hold_set_least_ms(const struct hold_set *set, hold_set_time *time_of, const void *job)
+{
+	int64_t least = NEVER_MS;
+
+	for (int i = 0; i < set->count; i++)
+		if (set->members[i].hold.state == HOLD_HELD)
+			least = earliest(least, time_of(&set->members[i].lock, job));
+	return least;
+}
+
+static int64_t deadline_of(const struct lock *lock, const void *job)
+{
+	(void)job;
+	return lock->deadline_ms;
+}
+
+int64_t hold_set_deadline_ms(const struct hold_set *set)
+{
+	return hold_set_least_ms(set, deadline_of, NULL);
+}
+
+/* The answer to a renewal that is under way, or that failed, may be that the lock was lost. A
+ * message since the last renewal may mean that, too. */
+static bool may_start(const struct member *member)
+{
+	return member->lock.kind == LOCK_WRAP && !client_has_request(&member->client) &&
+	       member->client.error.status == STATUS_OK && !member->hold.is_told &&
+	       lock_is_fresh(&member->lock);
+}
+
+/* Tells the server with the next renewal that COMMAND starts, and at once if it must know. The lock
+ * becomes one of the kind LOCK_WRAP when the server has confirmed that. */
+static void say_start(struct member *member)
+{
+	if (member->lock.kind == LOCK_WRAP) {
+		member->lock.starts = true;
+	} else if (!member->lock.starts && !client_has_request(&member->client)) {
+		member->lock.starts = true;
+		member->hold.renew_ms = 0;
+	}
+}
+
+struct member *hold_set_start(const struct hold_set *set)
+{
+	struct member *pending = NULL;
+
+	for (int i = set->count - 1; i >= 0; i--) {
+		struct member *member = &set->members[i];
+
+		say_start(member);
+		if (!may_start(member))
+			pending = member;
+	}
+	for (int i = 0; i < set->count && !pending; i++)
+		set->members[i].lock.starts = false;
+	return pending;
+}
+
+void hold_set_release(const struct hold_set *set, int64_t until_ms)
+{
+	for (int i = set->count - 1; i >= 0; i--) {
+		struct hold *hold = &set->members[i].hold;
+
+		if (until_ms < clock_ms() + LEAST_MS)
+			until_ms = clock_ms() + LEAST_MS;
+		if (hold->state == HOLD_HELD)
+			hold_release_and_tell(hold, earliest(until_ms, hold->ends_ms));
+		else if (hold->state == HOLD_EXPIRED)
+			let_go(hold);
+	}
+}
+
+void hold_set_give_up(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++) {
+		struct hold *hold = &set->members[i].hold;
+
+		hold->lock->end.unused = true;
+		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
+			hold_expire(hold);
+	}
+	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));
+	hold_set_close(set);
+}
+
+void hold_set_close(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++)
+		client_close(&set->members[i].client);
+}
+
+bool hold_set_is_silent(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++)
+		if (!connection_is_silent(&set->members[i].client.connection))
+			return false;
+	return true;
+}
+
+bool hold_set_is_still(const struct hold_set *set)
+{
+	for (int i = 0; i < set->count; i++)
+		if (!client_is_still(&set->members[i].client))
+			return false;
+	return true;
+}
+
+unsigned hold_set_opened(const struct hold_set *set)
+{
+	unsigned opened = 0;
+
+	for (int i = 0; i < set->count; i++)
+		opened += set->members[i].client.connection.opened;
+	return opened;
+}
