@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/message.h"
-#include "base/shorten.h"
-#include "base/signal_fd.h"
+#include "base/signals.h"
+#include "base/text.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/guess.h"

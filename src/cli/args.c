@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shorten.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "redis/server.h"

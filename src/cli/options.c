@@ -8,14 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
-#include "base/duration_guess.h"
-#include "base/number.h"
-#include "base/shorten.h"
-#include "base/signal_names.h"
-#include "base/slots.h"
-#include "base/utf8.h"
+#include "base/clock.h"
+#include "base/signals.h"
+#include "base/text.h"
 #include "cli/command.h"
+#include "cli/slots.h"
 
 #define REASON_BYTES 200
 #define DAY_MS 86400000

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/getent.h"
-#include "base/read_file.h"
-#include "base/shorten.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/guess.h"
 #include "redis/password.h"

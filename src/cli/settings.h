@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "base/shorten.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "redis/server.h"
 

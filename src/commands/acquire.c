@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/json.h"
 #include "base/message.h"
-#include "base/read_file.h"
-#include "base/shell_quote.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "lock/hold.h"

@@ -6,15 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/signal_names.h"
+#include "base/signals.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner_list.h"
-#include "output/table.h"
+#include "lock/owner_call.h"
 #include "output/table.h"
 
 struct completion {

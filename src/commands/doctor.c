@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "doctor/checks.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 
 enum {
 	EXIT_WARNINGS = 1,

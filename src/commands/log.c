@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/shorten.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "history/events.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "output/timestamp.h"
 #include "redis/client.h"

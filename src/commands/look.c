@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "cli/options.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/wire.h"
 #include "output/watch.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/shorten.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "commands/look.h"

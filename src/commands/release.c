@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/message.h"
 #include "cli/options.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/owner_call.h"
-#include "lock/wire.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 

@@ -1,6 +1,5 @@
 /* fairlock renew: gives a held lock a fresh lease. */
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/message.h"
 #include "lock/lock.h"
 #include "lock/owner_call.h"

@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shorten.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "commands/look.h"
 #include "lock/grants.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/owner.h"
-#include "lock/want.h"
 #include "output/table.h"
 #include "output/timestamp.h"
 #include "redis/client.h"

@@ -10,11 +10,10 @@
 
 #include "base/clock.h"
 #include "base/message.h"
-#include "base/shell_quote.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/wire.h"
 #include "redis/client.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"

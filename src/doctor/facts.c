@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/read_file.h"
+#include "base/descriptors.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 #include "redis/server.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "doctor/checks.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"
 

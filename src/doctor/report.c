@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/json.h"
-#include "base/signal_names.h"
+#include "base/signals.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/settings.h"

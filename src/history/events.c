@@ -10,13 +10,10 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
-#include "base/duration_guess.h"
-#include "base/shorten.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
-#include "lock/wire.h"
 #include "output/timestamp.h"
 #include "redis/client.h"
 #include "redis/reply.h"

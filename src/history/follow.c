@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "history/events.h"
-#include "lock/lock_keys.h"
+#include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"

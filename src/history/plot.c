@@ -9,7 +9,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/terminal.h"
 #include "history/events.h"
 #include "history/intervals.h"

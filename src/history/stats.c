@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "history/events.h"
 #include "history/intervals.h"

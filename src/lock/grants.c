@@ -5,7 +5,7 @@
 #include "lock/grants.h"
 
 #include "base/clock.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/script.h"
 
 /* What the client itself needs, in the form of script_needs. */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/message.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 
 /* After so many events the caller looks at the deadline and at COMMAND's end. */
 #define EVENTS_AT_ONCE 100

@@ -9,7 +9,6 @@
 #include "cli/options.h"
 #include "lock/lock.h"
 #include "redis/client.h"
-#include "redis/connection_trace.h"
 
 enum hold_state {
 	HOLD_HELD,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "redis/reply.h"
 #include "redis/script.h"

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/shorten.h"
-#include "base/signal_names.h"
+#include "base/signals.h"
+#include "base/text.h"
 #include "lock/owner.h"
 #include "redis/client.h"
 

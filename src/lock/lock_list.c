@@ -9,16 +9,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/message.h"
-#include "base/natural_order.h"
-#include "cli/nearest.h"
+#include "base/text.h"
+#include "cli/guess.h"
 #include "lock/lock.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/cluster_nodes.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"
-#include "redis/server_url.h"
+#include "redis/server.h"
 
 /* During one step of a scan the server serves no other client. */
 #define KEYS_PER_STEP "1000"

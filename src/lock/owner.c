@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
-#include "base/read_file.h"
-#include "base/utf8.h"
+#include "base/descriptors.h"
+#include "base/text.h"
 #include "redis/password.h"
 
 #define UUID_LENGTH 36

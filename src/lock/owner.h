@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/shorten.h"
-#include "base/slots.h"
+#include "base/text.h"
+#include "cli/slots.h"
 #include "output/timestamp.h"
 
 /* UUID:NUMBER; Redisson's may be longer. */

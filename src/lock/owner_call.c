@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/shell_quote.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "lock/lock_list.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 #include "redis/reply.h"
 
 /* Where the reply about the status has a row for each holder: see look.lua. */

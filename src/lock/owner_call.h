@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/slots.h"
 #include "cli/command.h"
+#include "cli/slots.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
-#include "redis/connection_trace.h"
+#include "redis/client.h"
 
 struct owner_call {
 	const struct invocation *invocation;

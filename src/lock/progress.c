@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
-#include "base/signal_fd.h"
+#include "base/signals.h"
 #include "redis/reply.h"
 
 #define SHORT_WAIT_MS 300

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/message.h"
-#include "base/signal_names.h"
+#include "base/signals.h"
 #include "cli/options.h"
-#include "redis/client_call.h"
+#include "redis/client.h"
 
 #define TEXT_BYTES (4 * MESSAGE_CHARACTERS + 1)
 

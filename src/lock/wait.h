@@ -5,14 +5,12 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/deadline_poll.h"
 #include "base/error.h"
-#include "base/signal_fd.h"
+#include "base/signals.h"
 #include "lock/hold.h"
 #include "lock/lock.h"
 #include "lock/progress.h"
 #include "redis/client.h"
-#include "redis/connection_trace.h"
 
 struct options;
 struct messenger;

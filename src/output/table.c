@@ -11,12 +11,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/json.h"
-#include "base/natural_order.h"
-#include "base/shorten.h"
 #include "base/terminal.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cli/guess.h"
 #include "cli/options.h"
 

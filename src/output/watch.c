@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
-#include "base/signal_fd.h"
+#include "base/signals.h"
 #include "base/terminal.h"
 #include "output/timestamp.h"
 #include "redis/server.h"

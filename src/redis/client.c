@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/message.h"
-#include "base/shorten.h"
+#include "base/text.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"
 #include "redis/script.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/read_file.h"
-#include "base/shorten.h"
+#include "base/descriptors.h"
+#include "base/text.h"
 #include "redis/local_server.h"
 #include "redis/password.h"
 #include "redis/reply.h"

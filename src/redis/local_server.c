@@ -22,9 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/close_range.h"
+#include "base/descriptors.h"
 #include "base/getent.h"
-#include "base/shorten.h"
+#include "base/text.h"
 #include "redis/connect.h"
 
 #define BASE_PATH ".local/state/fairlock"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/read_file.h"
+#include "base/descriptors.h"
 
 /* A URL in a shell command ends before one of these. */
 #define BLANKS " \t\n'\""

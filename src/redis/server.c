@@ -11,8 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/number.h"
-#include "base/shorten.h"
+#include "base/text.h"
 #include "redis/password.h"
 
 #define SERVER_PORT 6379

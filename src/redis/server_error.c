@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/shorten.h"
+#include "base/text.h"
 #include "redis/server.h"
 
 /* So much of a quoted command leaves room for the rest of the message. */

@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/shorten.h"
+#include "base/text.h"
 
 #define DEFAULT_PATH "/bin:/usr/bin"
 

@@ -15,10 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/deadline_poll.h"
-#include "base/duration.h"
 #include "base/message.h"
-#include "base/signal_names.h"
+#include "base/signals.h"
 #include "cli/options.h"
 #include "output/timestamp.h"
 #include "redis/server.h"

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
-#include "base/signal_names.h"
+#include "base/signals.h"
 #include "cli/options.h"
 #include "redis/server.h"
 

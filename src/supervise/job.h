@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/signal_fd.h"
+#include "base/signals.h"
 #include "lock/hold.h"
 
 struct deadline_poll;

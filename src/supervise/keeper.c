@@ -12,11 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/close_range.h"
-#include "base/deadline_poll.h"
-#include "base/duration.h"
+#include "base/descriptors.h"
 #include "base/message.h"
-#include "base/signal_fd.h"
+#include "base/signals.h"
 #include "cli/options.h"
 #include "lock/hold.h"
 #include "lock/wait.h"

@@ -12,10 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/deadline_poll.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "lock/hold_set.h"
+#include "lock/hold.h"
 #include "supervise/processes.h"
 
 /* So long the wrapper waits for the guard's first SIGKILL, for which there is less time than

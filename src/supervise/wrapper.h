@@ -30,12 +30,11 @@ struct wanted_locks {
 	const char *names[HOLDS_MAX]; /* sorted by their bytes, so that no two wraps wait for each
 				       * other; none twice */
 	int count;
-	int at;                      /* NAME is names[at] */
-	struct lock_options options; /* of the lock of NAME */
+	int at; /* NAME is names[at] */
 };
 
-/* Fills the rest of *wanted, whose options are there. */
-void wanted_locks_sort(struct wanted_locks *wanted, const struct options *options);
+void wanted_locks_sort(struct wanted_locks *wanted, const char *name,
+		       const struct options *options);
 
 /* Gives each lock an id, and a client that is not connected. Returns 0, or -1. */
 int take_locks_init(const struct job *job, const struct wanted_locks *wanted, struct error *err);

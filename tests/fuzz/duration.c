@@ -1,14 +1,13 @@
 /* Fuzzes durations.
  *
  * For: base/clock.c base/text.c */
-#include "base/duration.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration_guess.h"
 #include "parts/fuzz.h"
 
 static const struct {

@@ -1,7 +1,7 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
  * For: cli/options.c cli/args.c commands/complete.c
- * lock/lock_keys.c lock/owner.c base/signal_names.c base/slots.c cli/help.c */
+ * lock/lock_keys.c lock/owner.c base/signals.c cli/slots.c cli/help.c */
 #include "cli/options.h"
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/signal_names.h"
+#include "base/signals.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/help.h"

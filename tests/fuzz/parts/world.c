@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/deadline_poll.h"
 #include "base/message.h"
-#include "base/signal_fd.h"
+#include "base/signals.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"

@@ -1,6 +1,6 @@
 /* A value is a count, or names with commas between them. 03, +3 and 1.5 are neither: they look like
  * counts. */
-#include "base/slots.h"
+#include "cli/slots.h"
 
 #include <stddef.h>
 #include <stdint.h>
