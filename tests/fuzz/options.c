@@ -1,7 +1,7 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
- * For: cli/options.c cli/args.c commands/complete.c
- * lock/lock_keys.c lock/owner.c base/signals.c cli/slots.c cli/help.c */
+ * For: cli/options.c cli/args.c commands/complete.c lock/lock.c lock/owner.c base/signals.c
+ * cli/slots.c cli/help.c */
 #include "cli/options.h"
 
 #include <stdarg.h>

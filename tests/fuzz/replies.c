@@ -2,10 +2,8 @@
  * input chooses the command, the rest is the server's script: see parts/world.h.
  *
  * For: redis/reply.c lock/lock.c redis/client.c redis/connection.c redis/server_error.c
- * lock/hold_lease.c lock/wait.c lock/wait_ask.c lock/wait_show.c lock/wait_leave.c lock/wire.c
- * lock/waiter_view.c lock/progress.c lock/owner.c lock/owner_call.c commands/wrap.c
- * commands/acquire.c commands/renew.c commands/release.c commands/release_stop.c
- * commands/release_words.c base/message.c lock/hold_set.c lock/wait_standby.c
+ * lock/hold.c lock/wait.c lock/progress.c lock/owner.c lock/owner_call.c commands/wrap.c
+ * commands/acquire.c commands/renew.c commands/release.c base/message.c
  * supervise/take_locks.c */
 #include <stdlib.h>
 #include <string.h>
