@@ -143,7 +143,8 @@ end
 
 local is_waiting, brought = ticket_of(request), ticket
 local other, other_since, other_ticket = read_newest()
-ticket = ticket or is_waiting -- it has not heard its ticket
+-- It has not heard its ticket. The newest one may also have been taken out since, as dead.
+ticket = ticket or is_waiting or newest and other == request and other_ticket or nil
 
 -- --supersede: since when the caller waits, ms; its ticket may be that of another one.
 local waits_from = newest and (newest > 0 and (newest < MOST and newest or now) or math.max(0, now + newest))

@@ -117,7 +117,7 @@ short_died_in_time() {
 
 	died=$(cut -d' ' -f1 short.dying)
 	until=$(lease_end)
-	echo "dead $((until - died)) ms before the lease ended"
+	echo "dead $((until - died)) ms before the lease ended, at $until; it was held since $(holder_column short since)"
 	[ "$died" -lt "$until" ]
 }
 

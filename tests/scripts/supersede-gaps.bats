@@ -40,6 +40,22 @@ load ../lib/supersede
 	assert_equal ${#lines[@]} 1
 }
 
+@test "one that did not hear its ticket, and was taken out as dead, has its place back" {
+	acquire anna
+	queue_up ben
+	asks_newest cleo
+	queue_up dora
+	absent ben cleo
+	ask dora
+	queue_is dora
+	present ben cleo
+	acquire cleo newest=0 again=1
+	answered queued "${ticket[cleo]}"
+	ask ben
+	queue_is ben cleo dora
+	all_well
+}
+
 @test "a first request that comes only when it is sent again supersedes one that began to wait before it" {
 	acquire anna
 	asks_newest cleo

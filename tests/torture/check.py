@@ -154,8 +154,8 @@ class Checker(Requests):
         if job.started is None:
             if job.wait is not None and job.ended - job.spawned >= job.wait * MS or job.removed or job.once_per:
                 allowed.add(75)
-            if self.may_be_superseded(job):
-                allowed.add(75)
+            if self.may_be_superseded(job) or any(self.forced(lock, job) for lock in job.locks):
+                allowed.add(75)  # somebody took its place, or broke its lock before it knew of the grant
             if self.may_have_succeeded(job):
                 allowed.add(0)
             # the whole machine may have stood still until the wait was over

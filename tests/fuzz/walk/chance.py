@@ -20,7 +20,7 @@ class Chance:
         self.most = self.one([2, 3, 3, 4, 5, 6])
         self.wants = random.sample(WANTS, random.randint(1, 3)) + ["x"] if maybe(45) else ["x"]
         self.periods = random.sample(PERIODS, 2) if maybe(20) else []
-        self.newest = maybe(15)
+        self.newest = maybe(15) and self.wants == ["x"]  # --supersede goes with neither --slots nor --shared
         self.delays = [0] if maybe(40) else DELAYS
         self.leases = random.sample(LEASES, 2)
         self.kinds = ["w"] if maybe(50) else ["w", "w", "w", "a", "a", "h", "v"]
