@@ -27,7 +27,7 @@ kill_all_of() {
 
 	guard=$(pgrep -P "$1")
 	# shellcheck disable=SC2046
-	kill -KILL "$1" "$guard" $(pgrep -P "$guard")
+	kill_at_once "$1" "$guard" $(pgrep -P "$guard")
 }
 
 # all_well PID...: these wraps hold on, and have said nothing

@@ -102,10 +102,10 @@ one_is_left() {
 	is_queued "$LEFT"
 }
 
-# First requests are lost on their way, too. Three that start at once do not wait for each other, so any of them may be the newest.
 # The holder and three waiters listen again: a waiter without a connection is passed over.
 all_are_back() { [ "$(cli PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" -ge 4 ]; }
 
+# First requests are lost on their way, too. Three that start at once do not wait for each other, so any of them may be the newest.
 @test "connections that break while one supersedes the other: each ends with 75 once, and the last one runs" {
 	local i name pids=()
 

@@ -277,18 +277,25 @@ move_keys() {
 	local from keys=("${@:3}") auth=()
 
 	from=$(owner_of "$1") || return
-	[ $# -gt 2 ] || mapfile -t keys < <(node_cli "$from" --raw CLUSTER GETKEYSINSLOT "$1" 10000 | grep .)
-	[ ${#keys[@]} -gt 0 ] || return 0
 	[ -z "${CLUSTER_PASSWORD:-}" ] || auth=(AUTH "$CLUSTER_PASSWORD")
-	node_does "$from" MIGRATE 127.0.0.1 "$2" '' 0 5000 "${auth[@]}" KEYS "${keys[@]}"
+	if [ $# -gt 2 ]; then
+		node_does "$from" MIGRATE 127.0.0.1 "$2" '' 0 5000 "${auth[@]}" KEYS "${keys[@]}"
+		return
+	fi
+	# A script that runs meanwhile may leave one more.
+	while mapfile -t keys < <(node_cli "$from" --raw CLUSTER GETKEYSINSLOT "$1" 10000 | grep .) && [ ${#keys[@]} -gt 0 ]; do
+		move_keys "$1" "$2" "${keys[@]}" || return
+	done
 }
 
-# close_slot SLOT PORT: PORT is the slot's owner from now on
+# close_slot SLOT PORT: PORT is the slot's owner from now on. The owner before must have no key left: it would
+# refuse, unless the new owner's message came before the command, and then lose the keys.
 close_slot() {
 	local id from port
 
 	id=$(node_id "$2")
 	from=$(owner_of "$1") || return
+	[ "$(node_cli "$from" CLUSTER COUNTKEYSINSLOT "$1")" = 0 ] || return
 	node_does "$2" CLUSTER SETSLOT "$1" NODE "$id" && node_does "$from" CLUSTER SETSLOT "$1" NODE "$id" || return
 	for port in $(master_nodes); do
 		node_does "$port" CLUSTER SETSLOT "$1" NODE "$id" || return

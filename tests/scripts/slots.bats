@@ -23,6 +23,8 @@ load ../lib/handover
 	assert_equal "${reply[6]}" =db2
 	acquire cleo want='=db1,db3'
 	assert_equal "${reply[6]}" =db3
+	acquire dora want='=db4,db5'
+	assert_equal "${reply[6]}" =db4
 }
 
 @test "a slot of another count does not fit beside counted ones, and every answer about the holders has their count" {

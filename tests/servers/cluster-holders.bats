@@ -58,6 +58,7 @@ cli() { node_cli "$OWNER" "$@"; }
 				move_keys "$SLOT" "$OTHER" "$key"
 				sleep 0.2
 			done
+			move_keys "$SLOT" "$OTHER"
 			close_slot "$SLOT" "$OTHER"
 		fi
 		use_cluster
@@ -86,7 +87,7 @@ cli() { node_cli "$OWNER" "$@"; }
 		move_keys "$SLOT" "$OTHER" "$key"
 	done
 	run -69 "$FAIRLOCK" acquire -n --connect-timeout 1s job
-	move_keys "$SLOT" "$OTHER" 'fairlock_holders:{job}'
+	move_keys "$SLOT" "$OTHER"
 	close_slot "$SLOT" "$OTHER"
 	use_cluster
 	wait_until in_queue job 1

@@ -189,6 +189,7 @@ waits_at() {
 		sleep 0.3
 	done
 	queue_up 3 --connect-timeout 10s
+	move_keys "$SLOT" "$OTHER"
 	close_slot "$SLOT" "$OTHER"
 	wait_until still_held cluster_cli
 	wait_until waits_at "$OTHER" 3

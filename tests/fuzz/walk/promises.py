@@ -391,8 +391,9 @@ class Promises:
         bad = sum(not other.ours or not other.alive or not other.awake or not other.connected or other.delay > 100
                   for other in world.clients.values() if other.state != "over")
         most = SIGN_OF_LIFE_MS + 2000 + 6000 * bad if bad or self.disturbed >= 0 or self.broken >= 0 else IDLE_MS
+        # Redisson dropped a marker: its unlock speaks to the next one, to which nobody listens yet
         if any(client.displaced for client in world.clients.values() if client.state != "over"):
-            most = max(most, SIGN_OF_LIFE_MS + 2000)  # Redisson dropped a marker: its unlock speaks to the next, to which nobody listens yet
+            most = max(most, SIGN_OF_LIFE_MS + 2000)
         for client in world.clients.values():
             if client.ours and client.is_ready(self) and now - max(free, client.ready_since) > most:
                 raise Failure("idle", f"the lock is free since {free - now} ms, and {client.id} waits")

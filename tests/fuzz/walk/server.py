@@ -142,10 +142,10 @@ class Servers:
         """texts: {name: source of a script}"""
         self.folder = tempfile.mkdtemp()
         self.texts, self.count, self.spare, self.server = texts, 0, None, None
-        self.library = os.path.join(self.folder, "clock.so")
+        self.preload = os.path.join(self.folder, "clock.so")
         try:
             source = os.path.join(ROOT, "tests", "programs", "still_clock.c")
-            subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", self.library, source], check=True)
+            subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", self.preload, source], check=True)
             self.clock = Clock(self.folder)
             self.server = self.start()
             self.use(self.server)
@@ -155,7 +155,7 @@ class Servers:
 
     def start(self):
         self.count += 1
-        return Server(self.folder, self.count, self.library, self.clock.path)
+        return Server(self.folder, self.count, self.preload, self.clock.path)
 
     def use(self, server):
         self.server, self.connection, self.second = server, server.connect(), server.connect()
