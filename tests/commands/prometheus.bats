@@ -242,11 +242,9 @@ make_all_kinds() {
 	counts() { [ "$(counters job)" = "$*" ]; }
 
 	hold -l 6s job
-	# Stop both of its processes first, or else the one that dies last might give the lock back.
+	# Or else the one that dies last might give the lock back.
 	wait_until pgrep -P "$HOLDER"
-	both=("$(pgrep -P "$HOLDER")" "$HOLDER")
-	kill -STOP "${both[@]}"
-	kill -KILL "${both[@]}"
+	kill_at_once "$(pgrep -P "$HOLDER")" "$HOLDER"
 	wait_until counts 1 1 0 0
 	assert_equal "$(cli HGET 'fairlock:{job}' n:expired)" ''
 	"$FAIRLOCK" wrap job true
