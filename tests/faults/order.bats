@@ -115,29 +115,31 @@ hang() {
 	done
 }
 
-# hung_ahead COUNT MOST: the waiter behind COUNT hung ones starts within MOST s of the release
+# hung_ahead COUNT MOST: the waiter behind COUNT hung ones starts within MOST s of the release. It comes just before the
+# release: else the machine's speed would decide when it asks by itself, and so how long the lock stays idle.
 hung_ahead() {
-	local released pid started
+	local released hung started
 
 	hold L
-	enqueue $(($1 + 1))
-	wait_until stands_by "${WAITERS[0]}"
-	for pid in "${WAITERS[@]:0:$1}"; do
+	enqueue "$1"
+	hung=("${WAITERS[@]}")
+	wait_until stands_by "${hung[0]}"
+	for pid in "${hung[@]}"; do
 		hang "$pid"
 	done
+	enqueue 1
 	released=$(now_ns)
 	kill -TERM "$HOLDER"
 	WAIT_S=40 wait_until traced 1
-	run -0 cut -d' ' -f1 trace
-	assert_output $(($1 + 1))
+	wait_until ended "${WAITERS[0]}"
 	started=$(cut -d' ' -f2 trace)
 	echo "started $(((started - released) / 1000000)) ms after the release"
 	[ $((started - released)) -lt $(($2 * 1000000000)) ]
-	for pid in "${WAITERS[@]:0:$1}"; do
+	for pid in "${hung[@]}"; do
 		kill -CONT "$pid" $(pgrep -P "$pid")
 	done
 	WAIT_S=40 wait_until traced $(($1 + 1))
-	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	wait "${hung[@]}" "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
 	nothing_left
 }
 
