@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/guess.h"
-#include "redis/password.h"
+#include "redis/server.h"
 
 #define SYSTEM_FILE "/etc/fairlock.conf"
 #define USER_FILE ".config/fairlock.conf"

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/text.h"
-#include "redis/password.h"
+#include "redis/server.h"
 
 #define UUID_LENGTH 36
 

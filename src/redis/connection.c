@@ -15,7 +15,6 @@
 #include "base/descriptors.h"
 #include "base/text.h"
 #include "redis/local_server.h"
-#include "redis/password.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/server_error.h"

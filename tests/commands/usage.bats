@@ -341,12 +341,12 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 @test "a URL with an unknown scheme is a bad configuration, and the message lists the known ones" {
 	run "$FAIRLOCK" status -u http://localhost
 	assert_failure 78
-	assert_output "fairlock: cannot use URL 'http://localhost': did you mean redis://localhost?"
+	assert_output "fairlock: cannot use URL 'http://localhost': begin with redis://, rediss://, redis+sentinel://, unix: or local:"
 }
 
 @test "a malformed URL is a bad configuration, and the message shows no password" {
 	for url in redis://:pa55@ redis://u:pa55@h:x redis://u:pa55@h/x redis://:pa55 redis://pa55@h \
-		rediss://u:pa55@h/x redis+sentinel://u:pa55@h foo://u:pa55@h 'redis://u:pa55%@h' 'unix:/x?password=pa55'; do
+		rediss://u:pa55@h/x redis+sentinel://u:pa55@h foo://u:pa55@h redis:pa55 u:pa55@h 'redis://u:pa55%@h' 'unix:/x?password=pa55'; do
 		run "$FAIRLOCK" status -u "$url"
 		assert_failure 78
 		assert_output --partial 'cannot use URL'

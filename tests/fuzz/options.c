@@ -22,7 +22,7 @@
 #include "parts/same.h"
 #include "parts/valid.h"
 #include "parts/world.h"
-#include "redis/password.h"
+#include "redis/server.h"
 
 #define WORDS 64
 /* Each byte may be an option, and an option two words. */
