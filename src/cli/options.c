@@ -340,8 +340,8 @@ static const struct {
 	[OPTION_SLOTS] = {parse_slots, A_TEXT, "a number of slots, or their names"},
 	[OPTION_SLOT] = {parse_slot, A_TEXT, "one slot"},
 	[OPTION_ALSO] = {parse_word, A_LIST, "a NAME"},
-	[OPTION_DURATION] = {duration_parse, AN_INT64, "a duration"},
-	[OPTION_PERIOD] = {duration_parse, AN_INT64, "a duration"},
+	[OPTION_DURATION] = {duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)"},
+	[OPTION_PERIOD] = {duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)"},
 	[OPTION_NUMBER] = {parse_number, AN_INT64, "a number"},
 	[OPTION_INT] = {parse_number, AN_INT, "a number"},
 	[OPTION_SIGNAL] = {parse_signal, AN_INT, "a signal"},
@@ -426,8 +426,7 @@ const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct optio
 	const char *expects = is_long_lease(row, command) ? "a duration from 1s to 30d"
 			      : *row->expects             ? row->expects
 							  : kinds[row->kind].expects;
-	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
-	int64_t number;
+	char shown[SHORT_MAX_BYTES];
 
 	shorten(shown, value);
 	if (row->kind == OPTION_REASON)
@@ -437,10 +436,6 @@ const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct optio
 	else if (row->kind == OPTION_ALSO && *value)
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is one too many, %d are the most",
 			 shown, ALSO_MAX);
-	else if (kinds[row->kind].parse == duration_parse && duration_parse(value, &number) < 0 &&
-		 duration_guess(guess, value))
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not a duration, did you mean %s?",
-			 shown, guess);
 	else
 		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shown, expects);
 	return cause;

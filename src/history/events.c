@@ -469,20 +469,11 @@ static bool read_time(struct reading *time, int64_t now_ms, int64_t *ms)
 	return *ms >= 0;
 }
 
-/* The text may be "1h30", or the words of other programs: "2 hours ago", "-2h". */
 static int refuse(const char *text, const char *fault, struct error *err)
 {
-	char guess[DURATION_GUESS_BYTES], shown[SHORT_MAX_BYTES], words[48], *ago;
+	char shown[SHORT_MAX_BYTES];
 
-	snprintf(words, sizeof(words), "%s", *text == '-' ? text + 1 : text);
-	ago = strstr(words, " ago");
-	if (ago && ago[4] == '\0')
-		*ago = '\0';
-	shorten(shown, text);
-	if (duration_guess(guess, words))
-		return fail(err, STATUS_USAGE, "cannot use --since '%s': did you mean %s?", shown,
-			    guess);
-	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shown, fault);
+	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shorten(shown, text), fault);
 }
 
 /* A duration counts from the server's time, so the script subtracts it; a time is the same on both

@@ -86,7 +86,7 @@ refuses_since() {
 	done
 }
 
-@test "log --since says that there is no such day or time, and proposes the duration that a text is near" {
+@test "log --since says that there is no such day or time" {
 	for text in 2026-02-30 2026-13-01 2026-00-10 2026-11-31 2025-02-29T03:00; do
 		refuses_since "$text" 'there is no such day'
 	done
@@ -95,10 +95,6 @@ refuses_since() {
 	done
 	refuses_since '2026-11-21 03:00+15:00' 'there is no such time zone'
 	refuses_since 1969-12-31 'it is before 1970'
-	refuses_since 1h30 'did you mean 1h30m?'
-	refuses_since '2 hours ago' 'did you mean 2h?'
-	refuses_since '90 min' 'did you mean 90m?'
-	refuses_since -1h 'did you mean 1h?'
 	run -64 "$FAIRLOCK" log --since '' job
 	assert_line --index 0 "fairlock: cannot use option '--since': '' is not a duration or a time"
 }

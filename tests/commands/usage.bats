@@ -171,9 +171,9 @@ cuts() {
 }
 
 @test "what is nearly a duration is answered with the right one" {
-	refused acquire --wait 1h30 x because "'1h30' is not a duration, did you mean 1h30m?"
-	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration, did you mean 5m?"
-	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration, did you mean 1m30s?"
+	refused acquire --wait 1h30 x because "'1h30' is not a duration (90, 1.5h, 1h30m)"
+	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 1d"
+	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 1d"
 	run -69 "$FAIRLOCK" log --since 1w x
 	run -69 "$FAIRLOCK" acquire --wait 5min x
 	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
@@ -257,7 +257,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 		run -78 "$FAIRLOCK" status --config "/$(printf '𝄞%.0s' $(seq "$count"))"
 		assert_output --regexp "^fairlock: cannot read /𝄞+(\.\.\.𝄞+)?: (No such file|File ?name too long)"
 		iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null
-		refused wrap "$(printf '𝄞%.0s' $(seq "$count"))" -w 'x𝄞' true because "'x𝄞' is not a duration"
+		refused wrap "$(printf '𝄞%.0s' $(seq "$count"))" -w 'x𝄞' true because "'x𝄞' is not a duration (90, 1.5h, 1h30m)"
 	done
 }
 
@@ -335,7 +335,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 @test "fairlock replaces control characters when it quotes a bad value" {
 	run --separate-stderr "$FAIRLOCK" acquire -w $'1\e[31m\n2' x
 	assert_failure 64
-	assert_equal "${stderr_lines[0]}" "fairlock: cannot use option '--wait': '1?[31m?2' is not a duration"
+	assert_equal "${stderr_lines[0]}" "fairlock: cannot use option '--wait': '1?[31m?2' is not a duration (90, 1.5h, 1h30m)"
 }
 
 @test "a URL with an unknown scheme is a bad configuration, and the message lists the known ones" {
@@ -376,13 +376,6 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 @test "an unknown option is cut at 40 characters in the message" {
 	refused wrap "--$(printf '%060d' 0)" x true because "option '--00000000000000000000000000000000000...': there is no such option"
 	refused wrap "--$(printf '%060d' 0)=x" x true because "option '--00000000000000000000000000000000000...': there is no such option"
-}
-
-@test "a message guesses no duration that makes it longer than 160 characters" {
-	local long='0.0000000001 weeks 0.0000000001 days 0.0000000001 hours'
-
-	FAIRLOCK_CONNECT_TIMEOUT=$long refused wrap x true because "'0.0000000001 weeks 0.0000000001 days ...' is not a duration from 1ms to 1d"
-	FAIRLOCK_CONNECT_TIMEOUT='1 day 2 hours 30 mins 5' refused wrap x true because 'did you mean 1d2h30m5s?'
 }
 
 @test "an abbreviation works before and behind the command" {
