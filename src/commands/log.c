@@ -38,7 +38,6 @@ static int show_one(const struct invocation *invocation, const struct lock_keys 
 {
 	const struct options *options = invocation->options;
 	const bool is_coloured = terminal_colours(options->colour, STDOUT_FILENO);
-	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct history history = {0};
 	struct client client;
 	struct error ignored;
@@ -46,7 +45,7 @@ static int show_one(const struct invocation *invocation, const struct lock_keys 
 	int result;
 
 	client_init(&client, invocation->server, options->connect_timeout_ms);
-	client.steps = &steps;
+	client.connection.story.messenger = invocation->messenger;
 	result = history_fetch(&history, &client, query, keys, err);
 	if (result == 0 && options->plot)
 		result = plot_print(&history, keys->name, is_coloured, err);

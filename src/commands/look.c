@@ -48,13 +48,12 @@ static int ask_or_pass(struct look *look, struct cluster_nodes *nodes, struct cl
 static int look_at_named(struct look *look, struct error *err)
 {
 	const struct invocation *invocation = look->invocation;
-	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	if (!look->is_watched)
-		client.steps = &steps;
+		client.connection.story.messenger = invocation->messenger;
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
 		result = ask_or_pass(look, NULL, &client, invocation->argv[i], err);
 	if (result == 0 && look->status == STATUS_OK && look->ask_node)

@@ -165,7 +165,6 @@ static int remove_waiter(const struct invocation *invocation, const struct lock_
 {
 	const char *id = invocation->options->remove;
 	char shown[SHORT_MAX_BYTES];
-	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	int result;
 
@@ -177,7 +176,7 @@ static int remove_waiter(const struct invocation *invocation, const struct lock_
 			"cannot remove waiter '%s': this is no id; the column OWNER of queue shows the ids",
 			shorten(shown, id));
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	client.steps = &steps;
+	client.connection.story.messenger = invocation->messenger;
 	result = request_removal(&client, keys, id, err);
 	client_close(&client);
 	return result;

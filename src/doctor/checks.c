@@ -745,7 +745,6 @@ static int check_each(struct diagnosis *diagnosis, const struct lock_list *all, 
 	const struct invocation *invocation = diagnosis->invocation;
 	const size_t named = (size_t)invocation->argc, count = named ? named : all->count;
 	struct findings *found = &diagnosis->findings;
-	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	const int64_t until_ms = clock_ms() + CHECKING_MS;
 	struct tally tally = {0};
@@ -753,7 +752,7 @@ static int check_each(struct diagnosis *diagnosis, const struct lock_list *all, 
 	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	client.steps = &steps;
+	client.connection.story.messenger = invocation->messenger;
 	for (; result == 0 && tried < count && clock_ms() < until_ms; tried++) {
 		const struct found one = {named ? invocation->argv[tried] : all->list[tried].name,
 					  named ? &client : all->list[tried].client};

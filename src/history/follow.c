@@ -73,7 +73,6 @@ struct follower {
 	struct followed *locks;
 	void *by_key;         /* the same, a tree of tsearch(3) */
 	struct client client; /* for the one lock */
-	struct connection_trace steps;
 	struct cluster_nodes nodes; /* for all locks */
 	struct listener *listeners; /* one for each node */
 	struct pollfd *slots;       /* the same, and standard output */
@@ -512,14 +511,13 @@ int follow(const struct invocation *invocation, const struct lock_keys *keys,
 		.keys = keys,
 		.query = query,
 		.table = table,
-		.steps.messenger = invocation->messenger,
 		.again_ms = NEVER_MS,
 		.tell_ms = NEVER_MS,
 	};
 	int result;
 
 	client_init(&f.client, invocation->server, invocation->options->connect_timeout_ms);
-	f.client.steps = &f.steps;
+	f.client.connection.story.messenger = invocation->messenger;
 	result = follow_all(&f, err);
 	client_close(&f.client);
 	while (f.locks)

@@ -49,10 +49,9 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client,
 	*hold = (struct hold){.lock = lock,
 			      .client = client,
 			      .messenger = messenger,
-			      .steps = {.messenger = messenger},
 			      .ends_ms = lock->deadline_ms,
 			      .patience_ms = timeout_ms};
-	connection_trace_skip(&hold->steps, client);
+	client->connection.story.messenger = messenger;
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
@@ -187,7 +186,6 @@ static bool step(struct hold *hold)
 	if (!client_has_request(client) && clock_ms() >= hold->renew_ms)
 		renew(hold);
 	event = client_step(client);
-	connection_trace_tell(&hold->steps, client);
 	switch (event) {
 	case CLIENT_NOTHING:
 	case CLIENT_CHANGED:
@@ -292,7 +290,6 @@ void hold_release_and_tell(struct hold *hold, int64_t until_ms)
 	struct error err;
 	const int result = hold_release(hold, until_ms, &err);
 
-	connection_trace_tell(&hold->steps, hold->client);
 	duration_show(took, clock_ms() - from_ms);
 	duration_show(held, from_ms - hold->lock->since_ms);
 	if (result < 0)

@@ -22,7 +22,6 @@ struct hold {
 	struct lock *lock;
 	struct client *client;
 	struct messenger *messenger; /* is told of each renewal */
-	struct connection_trace steps;
 	enum hold_state state;
 	bool is_told;        /* a message has come since the last renewal */
 	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */

@@ -126,8 +126,7 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	if (lock_init(&call->lock, invocation->argv[0], LOCK_ACQUIRE, options, words, err) < 0)
 		return -1;
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
-	call->steps = (struct connection_trace){.messenger = invocation->messenger};
-	call->client.steps = &call->steps;
+	call->client.connection.story.messenger = invocation->messenger;
 	call->client.keen = true; /* a server that restarts may answer soon */
 	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0 ||
 	    take_by_hand(call, verb, err) == 0)

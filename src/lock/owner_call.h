@@ -17,7 +17,6 @@ struct owner_call {
 	char by_hand[1][OWNER_MAX_BYTES]; /* a hold that this user took by hand here, or "" */
 	char by[BY_MAX_BYTES];            /* its description */
 	struct client client;
-	struct connection_trace steps;
 };
 
 /* Whether the options need an owner to act as. */

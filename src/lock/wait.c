@@ -739,12 +739,12 @@ static bool is_over(const struct waiting *w)
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
-		const enum client_event event = client_step(w->client);
+		enum client_event event;
 		int result = 0;
 
-		if (event != CLIENT_NOTHING && w->wait->messenger->verbose)
-			progress_clear(&w->progress);
-		connection_trace_tell(&w->steps, w->client);
+		if (w->wait->messenger->verbose)
+			progress_clear(&w->progress); /* a step may be told */
+		event = client_step(w->client);
 		switch (event) {
 		case CLIENT_NOTHING:
 		case CLIENT_CHANGED:
@@ -853,8 +853,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .lock = lock,
 			      .client = client,
 			      .until_ms = NEVER_MS,
-			      .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS},
-			      .steps = {.messenger = wait->messenger}};
+			      .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS}};
 	lock->place.wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
@@ -862,6 +861,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 		w->until_ms = (wait->from_ms ? wait->from_ms : lock->place.wanted_ms) +
 			      wait->options->wait_ms + 1;
 	client->keen = true;
+	client->connection.story.messenger = wait->messenger;
 	wire_channel(&lock->keys, lock->request, channel);
 	client_subscribe(client, channel);
 	ask(w);

@@ -73,7 +73,6 @@ struct waiting {
 	struct wait_standby standby;
 	struct waiter_view view;
 	struct progress progress; /* on a terminal */
-	struct connection_trace steps;
 };
 
 enum wait_event {

@@ -117,30 +117,21 @@ bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms)
 	       memcmp(owners, nodes->owners, sizeof(owners)) != 0;
 }
 
-/* Makes room for the clients and their steps. Those there were are closed. */
+/* Makes room for the clients. Those there were are closed. */
 static int make_room(struct cluster_nodes *nodes, size_t count, struct error *err)
 {
 	const size_t room = count + 1; /* there may be none */
 
 	free(nodes->clients);
-	free(nodes->steps);
 	nodes->clients = calloc(room, sizeof(*nodes->clients));
-	nodes->steps = calloc(room, sizeof(*nodes->steps));
-	if (nodes->clients && nodes->steps)
-		return 0;
-	free(nodes->clients); /* none of them is initialised, so none may be closed */
-	nodes->clients = NULL;
-	no_memory(err);
-	return -1;
+	return nodes->clients ? 0 : no_memory(err);
 }
 
 static void init_client(struct cluster_nodes *nodes, size_t place, const struct server *server,
 			int64_t timeout_ms)
 {
 	client_init(&nodes->clients[place], server, timeout_ms);
-	if (nodes->messenger)
-		nodes->clients[place].steps = &nodes->steps[place];
-	nodes->steps[place].messenger = nodes->messenger;
+	nodes->clients[place].connection.story.messenger = nodes->messenger;
 }
 
 /* What the seed says; nothing is known of the slots if this fails. */
@@ -215,7 +206,6 @@ void cluster_nodes_close(struct cluster_nodes *nodes)
 	free(nodes->owners);
 	free(nodes->gaps);
 	free(nodes->clients);
-	free(nodes->steps);
 	free(nodes->servers);
 	*nodes = (struct cluster_nodes){0};
 }

@@ -16,7 +16,6 @@ struct cluster_nodes {
 	struct client *clients; /* one for each */
 	size_t count;
 	const struct messenger *messenger; /* is told their steps; NULL: none is */
-	struct connection_trace *steps;    /* one for each client; NULL: they are not told */
 	/* of a cluster, else NULL */
 	struct server *servers; /* they own their seeds and labels, and borrow the rest */
 	uint16_t *owners;       /* of each slot: 1 + the place of its node; 0: it has none */

@@ -170,10 +170,10 @@ cuts() {
 	refused wrap x -c true -- true because '--command'
 }
 
-@test "what is nearly a duration is answered with the right one" {
+@test "what is nearly a duration is refused" {
 	refused acquire --wait 1h30 x because "'1h30' is not a duration (90, 1.5h, 1h30m)"
-	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 1d"
-	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 1d"
+	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 30d"
+	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 30d"
 	run -69 "$FAIRLOCK" log --since 1w x
 	run -69 "$FAIRLOCK" acquire --wait 5min x
 	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
