@@ -119,7 +119,7 @@ static int no_memory(struct error *err)
 
 /* The newest entry is the first one. */
 static int add_events(struct history *history, const char *lock, const struct redisReply *entries,
-		      struct error *err)
+		      char after[ENTRY_ID_MAX_BYTES], struct error *err)
 {
 	const size_t room = history->count + reply_count(entries) + 1;
 	struct log_event *events = reallocarray(history->events, room, sizeof(*events));
@@ -127,14 +127,13 @@ static int add_events(struct history *history, const char *lock, const struct re
 	if (!events)
 		return no_memory(err);
 	history->events = events;
-	history->last_id[0] = '\0';
 	history->may_lack = reply_count(entries) >= LOG_LENGTH;
 	for (size_t i = reply_count(entries); i > 0; i--) {
 		struct log_event *event = &events[history->count];
 
 		if (read_event(event, lock, reply_at(entries, i - 1)) < 0)
 			return reply_nonsense(err);
-		strcpy(history->last_id, event->texts[EVENT_ID]);
+		strcpy(after, event->texts[EVENT_ID]);
 		if (event->time_ms < history->from_ms)
 			continue;
 		if (!copy_texts(event))
@@ -157,13 +156,13 @@ static void settle_since(struct log_query *query, int64_t now_ms)
 }
 
 int history_fetch(struct history *history, struct client *client, struct log_query *query,
-		  const struct lock_keys *keys, struct error *err)
+		  const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES], struct error *err)
 {
 	const struct redisReply *reply;
 	struct request request;
 
 	wire_look(keys, &request, "log");
-	wire_add(&request, query->after, query->since, query->wants_now ? "1" : "0");
+	wire_add(&request, after, query->since, query->wants_now ? "1" : "0");
 	connection_trace_ask(client, "for the log of lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
@@ -178,7 +177,7 @@ int history_fetch(struct history *history, struct client *client, struct log_que
 	history->holder = reply_text(reply, 3);
 	history->waiters = reply_at(reply, 4);
 	history->holds = reply_at(reply, 5);
-	return add_events(history, keys->name, reply_at(reply, 2), err);
+	return add_events(history, keys->name, reply_at(reply, 2), after, err);
 }
 
 static int compare_times(const void *a, const void *b)

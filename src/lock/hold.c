@@ -190,7 +190,6 @@ static bool step(struct hold *hold)
 	connection_trace_tell(&hold->steps, client);
 	switch (event) {
 	case CLIENT_NOTHING:
-	case CLIENT_CHANGED:
 		if (is_over)
 			hold_expire(hold);
 		return false;

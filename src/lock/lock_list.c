@@ -22,7 +22,9 @@
 /* During one step of a scan the server serves no other client. */
 #define KEYS_PER_STEP "1000"
 
+/* The keys of the two parts begin so. */
 #define STATE_PREFIX "fairlock:"
+#define LOG_PREFIX "fairlock_log:"
 
 static int no_memory(struct error *err)
 {
@@ -207,12 +209,6 @@ int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t
 	return find(names, LOCK_STATE, nodes, until_ms, err);
 }
 
-int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-			struct error *err)
-{
-	return find(names, LOCK_LOG, nodes, until_ms, err);
-}
-
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err)
 {
@@ -229,12 +225,6 @@ int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t unti
 	}
 	lock_list_free(&names);
 	return result;
-}
-
-int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
-			 int64_t until_ms, struct error *err)
-{
-	return add_lock(names, LOCK_LOG, key, client, until_ms, err);
 }
 
 bool lock_list_is_reachable(const struct server *server)

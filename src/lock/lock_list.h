@@ -34,26 +34,14 @@ enum lock_part {
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err);
 
-/* The same for locks with a log, which outlives the rest of them. */
-int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-			struct error *err);
-
 /* What is done with a lock at its node. Returns 0 or -1. */
 typedef int lock_visit(void *data, const char *name, struct client *client, struct error *err);
 
-/* Finds all locks of all nodes, as these two do, and visits each. If that fails because a
+/* Finds all locks of all nodes in this way, and visits each. If that fails because a
  * node of a cluster has gone away meanwhile, it goes on without the locks of that node. Returns 0,
  * or -1 when a visit has failed for another reason. */
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err);
-
-/* Adds the lock whose log is this key, at the node of this client; nothing if the key is no log.
- * The list is not sorted then. */
-int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
-			 int64_t until_ms, struct error *err);
-
-/* The keys of logs begin so. */
-#define LOG_PREFIX "fairlock_log:"
 
 /* So long somebody waits at a prompt. */
 #define PROMPT_MS 300

@@ -624,7 +624,9 @@ static void put_table(struct table *table, FILE *out)
 void table_print(struct table *table)
 {
 	terminal_init(&table->terminal, STDOUT_FILENO); /* its width may have changed */
-	put_table(table, stdout);
+	if (table->line_count > 0 || !table->options->follow)
+		put_table(table, stdout);
+	remove_lines(table);
 }
 
 void table_draw(struct table *table, FILE *out, int columns)
@@ -632,12 +634,4 @@ void table_draw(struct table *table, FILE *out, int columns)
 	table->is_on_screen = true;
 	table->terminal.columns = columns;
 	put_table(table, out);
-}
-
-void table_flush(struct table *table)
-{
-	if (table->line_count > 0)
-		table_print(table);
-	remove_lines(table);
-	fflush(stdout);
 }

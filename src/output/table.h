@@ -95,14 +95,12 @@ void table_end(struct table *table, const char *last);
 /* Adds a line. The texts of the row are copied. */
 int table_add(struct table *table, const struct table_row *row, struct error *err);
 
-/* Writes the table to standard output; it fits there on a terminal. */
+/* Writes the lines that were added since the last time to standard output; they fit there on a
+ * terminal. The headings stand before the first. With --follow, no lines are nothing. */
 void table_print(struct table *table);
 
 /* Writes it for people, for a screen of so many columns. */
 void table_draw(struct table *table, FILE *out, int columns);
-
-/* Writes the lines that were added since the last time; the headings stand before the first. */
-void table_flush(struct table *table);
 
 /* table may be NULL. */
 void table_close(struct table *table);

@@ -363,11 +363,6 @@ static enum client_event take_push(struct client *client, redisReply *push)
 	const redisReply *text;
 	bool fits;
 
-	if (client->tracks && push->elements == 2 && is_text(push->element[0], "invalidate")) {
-		client->reply = push->element[1];
-		push->element[1] = NULL;
-		return CLIENT_CHANGED;
-	}
 	if (push->elements != 3)
 		return CLIENT_NOTHING;
 	if (is_text(push->element[0], "subscribe") || is_text(push->element[0], "ssubscribe"))
