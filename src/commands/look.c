@@ -10,7 +10,6 @@
 #include "output/watch.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/server.h"
 
 static int ask(struct look *look, struct client *client, const char *name, struct error *err)
 {
@@ -131,17 +130,12 @@ static int draw(void *data, FILE *out, int columns, struct error *err)
 
 static int watch(const struct look *look, const char *title, struct error *err)
 {
-	struct invocation invocation = *look->invocation;
-	struct server server = *invocation.server;
 	struct look watched = *look;
 	const struct watch watch = {.title = title,
-				    .period_ms = invocation.options->watch_ms,
+				    .period_ms = look->invocation->options->watch_ms,
 				    .source = draw,
-				    .data = &watched,
-				    .server = &server};
+				    .data = &watched};
 
-	invocation.server = &server;
-	watched.invocation = &invocation;
 	return watch_run(&watch, err);
 }
 
