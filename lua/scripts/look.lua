@@ -191,17 +191,8 @@ local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
 
 local function entries_of(after, since)
 	local time, ago = number(match(since, '^@(%d+)$')), tonumber(since)
-	local first = time and int(time) or ago and int(math.max(0, now - ago)) or '-'
-	local found = call('XREVRANGE', LOG, '+', after ~= '' and after or first, 'COUNT', MOST_ENTRIES)
-	if after == '' then
-		return found
-	elseif found[1] and found[#found][1] == after then
-		found[#found] = nil
-		return found
-	end
-	-- when `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that the
-	-- caller has to look through
-	return call('XREVRANGE', LOG, '+', '-', 'COUNT', MOST_ENTRIES)
+	local first = after ~= '' and '(' .. after or time and int(time) or ago and int(math.max(0, now - ago)) or '-'
+	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
 end
 
 local function log(after, since)

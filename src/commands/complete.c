@@ -87,11 +87,13 @@ static void offer_columns(struct completion *completion, bool is_list)
 	if (is_list && !is_first)
 		completion->head += comma ? (size_t)(comma + 1 - value) : 1;
 	value = completion->word + completion->head;
-	for (size_t i = 0; i < layout->column_count; i++) {
-		snprintf(name, sizeof(name), "%s", layout->columns[i].name);
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++) {
+		if (!column_name(layout, id))
+			continue;
+		snprintf(name, sizeof(name), "%s", column_name(layout, id));
 		for (char *c = name; islower((unsigned char)*value) && *c; c++)
 			*c = (char)tolower((unsigned char)*c);
-		offer(completion, "", name, column_meaning(layout->columns[i].name));
+		offer(completion, "", name, column_meaning(id));
 	}
 	if (is_list && is_first)
 		offer(completion, "", "help", "list the columns");

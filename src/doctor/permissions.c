@@ -28,8 +28,6 @@ static const struct {
 	{"needed", "nothing: EVALSHA2"},
 	{"needed", "plain: SUBSCRIBE"},
 	{"needed", "channel: SUBSCRIBE"},
-	{"follow", "log: XREAD:STREAMS1"},
-	{"option", "nothing: CLIENT|TRACKING:ON"},
 	{"cluster", "channel: SSUBSCRIBE"},
 	{"cluster", "nothing: ASKING CLUSTER|SLOTS"},
 	{"replicas", "nothing: WAIT2"},
@@ -37,14 +35,13 @@ static const struct {
 };
 
 /* ARGV: the objects in script_needs, eight keys and two channels, each with its name; then each
- * list behind its use: "compare"; "follow" or "option", which some need; or any other word. Returns
- * what the user lacks, in the words of ACL SETUSER; which needed commands the server does not have
- * under their names; which others; 1 if the user has no key of the lock; and 1 if it cannot follow
- * the log. */
+ * list behind its use: "compare"; "option", which some need; or any other word. Returns what the
+ * user lacks, in the words of ACL SETUSER; which needed commands the server does not have under
+ * their names; which others; and 1 if the user has no key of the lock. */
 static const char script_text[] =
 	"local check = redis.acl_check_cmd\n"
 	"if not check then return {} end\n"
-	"local names, questions, has_no_key, cannot_follow = {}, {}, 1, 0\n"
+	"local names, questions, has_no_key = {}, {}, 1\n"
 	"local is_reached, is_run, is_denied, is_barred = {nothing = true}, {}, {}, {}\n"
 	"for i = 1, 20, 2 do names[ARGV[i]] = ARGV[i + 1] end\n"
 	/* each command of each list, as permissions.lua reads them */
@@ -93,16 +90,15 @@ static const char script_text[] =
 	"  end\n"
 	"end\n"
 	"for _, q in ipairs(questions) do\n"
-	"  local is_needed = q.use ~= 'compare' and q.use ~= 'follow' and q.use ~= 'option'\n"
+	"  local is_needed = q.use ~= 'compare' and q.use ~= 'option'\n"
 	"  if q.is_denied and is_needed and not is_barred[q.object] then add(missing, q.rule) end\n"
-	"  if q.is_denied and q.use == 'follow' then cannot_follow = 1 end\n"
 	"  if q.is_hidden and is_needed then add(hidden, q.name) end\n"
 	"end\n"
 	"for _, q in ipairs(questions) do\n"
 	"  if q.is_hidden and q.use ~= 'compare' then add(others, q.name) end\n"
 	"end\n"
 	"return {table.concat(missing, ' '), table.concat(hidden, ', '), table.concat(others, ', '),\n"
-	"  has_no_key, cannot_follow}\n";
+	"  has_no_key}\n";
 
 static int ask(const struct facts *facts, const struct options *options,
 	       const struct lock_keys *keys, struct error *err)
@@ -147,8 +143,7 @@ static void report_hidden(struct findings *found, const char *needed, const char
 	}
 	if (*others) {
 		find(found, NOTE, "commands", "the server lacks %s", others);
-		advise(found, "--replicas needs WAIT, log --follow needs XREAD: they fail (69).",
-		       "%s", remedy);
+		advise(found, "--replicas needs WAIT: it fails (69).", "%s", remedy);
 	}
 }
 
@@ -170,7 +165,7 @@ static void report_answer(struct findings *found, const struct redisReply *reply
 			  const char *name)
 {
 	const char *missing = reply_text(reply, 0), *hidden = reply_text(reply, 1);
-	const bool has_no_key = reply_number(reply, 3), cannot_follow = reply_number(reply, 4);
+	const bool has_no_key = reply_number(reply, 3);
 
 	report_hidden(found, hidden, reply_text(reply, 2));
 	if (*missing && has_no_key && !name) {
@@ -182,12 +177,6 @@ static void report_answer(struct findings *found, const struct redisReply *reply
 	} else if (!*hidden) {
 		find(found, OK, "permissions", "user %.80s may do all that is needed%s%.100s", user,
 		     name ? " for lock " : "", name ? name : "");
-		if (!cannot_follow)
-			return;
-		find(found, NOTE, "permissions", "user %.80s cannot follow the log%s%.100s", user,
-		     name ? " of lock " : "", name ? name : "");
-		advise(found, "The server refuses log --follow (77).", "ACL SETUSER %.80s +xread",
-		       user);
 	}
 }
 
@@ -223,7 +212,7 @@ bool check_permissions(struct findings *found, const struct facts *facts,
 		return false;
 	}
 	reply = facts->client->reply;
-	if (reply_fits(reply, "sssii")) {
+	if (reply_fits(reply, "sssi")) {
 		report_answer(found, reply, facts->user, name);
 		return true;
 	}

@@ -188,7 +188,6 @@ static bool step(struct hold *hold)
 	event = client_step(client);
 	switch (event) {
 	case CLIENT_NOTHING:
-	case CLIENT_CHANGED:
 		if (is_over)
 			hold_expire(hold);
 		return false;

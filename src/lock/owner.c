@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/text.h"
+#include "output/table.h"
 #include "redis/server.h"
 
 #define UUID_LENGTH 36
@@ -273,6 +274,16 @@ void owner_parse(struct owner_process *process, const char *by)
 	process->user = next_word(&rest);
 	process->command = next_word(&rest);
 	process->reason = rest;
+}
+
+void owner_fill_row(struct table_row *row, struct owner_process *process, const char *by)
+{
+	owner_parse(process, by);
+	row->cells[COLUMN_HOST] = process->host;
+	row->cells[COLUMN_PID] = process->pid;
+	row->cells[COLUMN_USER] = process->user;
+	row->cells[COLUMN_COMMAND] = process->command;
+	row->cells[COLUMN_REASON] = process->reason;
 }
 
 /* ---- For messages ---- */

@@ -17,6 +17,8 @@
 #define HELD_MAX 200
 #define BY_MAX_BYTES 512
 
+struct table_row;
+
 #define SECRET_DIGITS "0123456789abcdef"
 #define SECRET_BYTES 17
 
@@ -49,6 +51,9 @@ struct owner_process {
 };
 
 void owner_parse(struct owner_process *process, const char *by);
+
+/* The same, and fills the cells of these columns; *process must outlive the row. */
+void owner_fill_row(struct table_row *row, struct owner_process *process, const char *by);
 
 #define OWNER_SHOWN_BYTES (4 * MESSAGE_CHARACTERS + 1)
 

@@ -747,7 +747,6 @@ static int take_events(struct waiting *w, struct error *err)
 		event = client_step(w->client);
 		switch (event) {
 		case CLIENT_NOTHING:
-		case CLIENT_CHANGED:
 			return 0;
 		case CLIENT_REPLY:
 			result = w->viewing ? viewed(w, err) : answered(w, err);

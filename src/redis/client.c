@@ -370,11 +370,6 @@ static enum client_event take_push(struct client *client, redisReply *push)
 	const redisReply *text;
 	bool fits;
 
-	if (client->tracks && push->elements == 2 && is_text(push->element[0], "invalidate")) {
-		client->reply = push->element[1];
-		push->element[1] = NULL;
-		return CLIENT_CHANGED;
-	}
 	if (push->elements != 3)
 		return CLIENT_NOTHING;
 	if (is_text(push->element[0], "subscribe") || is_text(push->element[0], "ssubscribe"))
@@ -731,21 +726,6 @@ static bool is_over(const struct client *client, enum client_event event, enum p
 	return event == CLIENT_REFUSED || (event == CLIENT_FAILED && !goes_on);
 }
 
-/* Waits until wake_ms at most, in a poll of its own, or where the server's `meanwhile` waits. */
-static int await_event(const struct client *client, struct pollfd *slot, int64_t wake_ms,
-		       struct error *err)
-{
-	const struct meanwhile *meanwhile = client->connection.server->meanwhile;
-	const int64_t left = earliest(wake_ms - clock_ms(), INT_MAX);
-
-	if (!meanwhile)
-		poll(slot, 1, left > 0 ? (int)left : 0);
-	else if (!meanwhile->await(meanwhile->data, slot, wake_ms))
-		return fail(err, STATUS_OS,
-			    "cannot wait for the server: the user has quit"); /* unseen */
-	return 0;
-}
-
 static int await(struct client *client, enum goal goal, int64_t until_ms, enum patience patience,
 		 struct error *err)
 {
@@ -768,8 +748,9 @@ static int await(struct client *client, enum goal goal, int64_t until_ms, enum p
 			client_tell_late(client, err);
 			return goal == TO_HEAR ? 0 : -1;
 		}
-		if (await_event(client, &slot, wake, err) < 0)
-			return -1;
+		const int64_t left = earliest(wake - clock_ms(), INT_MAX);
+
+		poll(&slot, 1, left > 0 ? (int)left : 0);
 	}
 }
 

@@ -48,8 +48,6 @@ enum client_event {
 	CLIENT_NOTHING, /* wait as client_wait says */
 	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
 	CLIENT_MESSAGE, /* client->message was published, on client->channels[client->heard_on] */
-	CLIENT_CHANGED, /* client->reply lists keys that have changed, or is no list if all may
-			 * have; only if client->tracks */
 	CLIENT_FAILED,  /* client->error; the connection, and the request, are tried again */
 	CLIENT_REFUSED, /* client->error: what the server says of the request, or of us, is final */
 };
@@ -85,9 +83,8 @@ struct client {
 	struct connection connection;
 	struct traffic traffic;
 	int64_t timeout_ms;
-	bool eager;  /* connects also when there is nothing to ask */
-	bool keen;   /* a server that is not there yet, or loads its data, has the whole timeout */
-	bool tracks; /* the server was asked to tell which keys change; see tracking.h */
+	bool eager; /* connects also when there is nothing to ask */
+	bool keen;  /* a server that is not there yet, or loads its data, has the whole timeout */
 	struct request request;
 	enum request_phase phase;
 	bool retried;       /* the request was sent before, perhaps over an earlier connection */

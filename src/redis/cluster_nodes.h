@@ -30,10 +30,6 @@ int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
 
 void cluster_nodes_close(struct cluster_nodes *nodes);
 
-/* Whether slots of a cluster have other masters by now than when the nodes were found. Not if no
- * node says so. */
-bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms);
-
 /* Notes that a node of a cluster did not answer: the other nodes can be seen all the same. Returns
  * false, and changes nothing, when that is no reason to go on without the node. */
 bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client,

@@ -23,15 +23,6 @@ struct tls_files {
 	bool insecure;    /* trust any server */
 };
 
-struct pollfd;
-
-/* For a command that has more to attend to while it waits for a reply. Waits in place of poll(2)
- * until the server's slot may be ready or until_ms has come, or less. Returns false to give up. */
-struct meanwhile {
-	bool (*await)(void *data, const struct pollfd *server, int64_t until_ms);
-	void *data;
-};
-
 struct server {
 	enum server_kind kind;
 	char *path;             /* SERVER_UNIX: the socket */
@@ -51,8 +42,7 @@ struct server {
 	const char *sentinel_password_file;
 	/* behind "it refuses": what the password came from; without one, behind "it wants" */
 	const char *password_words;
-	const char *sentinel_from;         /* what the password for sentinels came from */
-	const struct meanwhile *meanwhile; /* NULL: calls wait for nothing but the server */
+	const char *sentinel_from; /* what the password for sentinels came from */
 };
 
 /* Reads a URL of the forms that the manual lists. Returns 0, or -1 with STATUS_CONFIG and an empty

@@ -174,7 +174,7 @@ answered() {
 }
 
 @test "common wrong guesses are answered with the right column" {
-	answered 14 <<-'END'
+	answered 13 <<-'END'
 		status -o STAET | there is no such column, did you mean STATE?
 		status -o name,stat | there is no such column, did you mean STATE?
 		status -o id | there is no such column, did you mean OWNER?
@@ -185,7 +185,6 @@ answered() {
 		status -o age | there is no such column, did you mean HELD?
 		status -o queue | there is no such column, did you mean WAITERS?
 		queue -o +age x | there is no such column, did you mean WAITING?
-		queue -o state x | there is no such column, did you mean PRESENT?
 		log -o date x | there is no such column, did you mean TIME?
 		log -o action x | there is no such column, did you mean EVENT?
 		status -o json | there is no such column, did you mean --json?

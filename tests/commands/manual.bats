@@ -343,6 +343,6 @@ allowed_in() {
 @test "doctor's table of permissions and the manual's rules allow the same commands" {
 	# Without +eval, doctor cannot ask. Without +select there is no connection.
 	same 'for all' "$(echo +eval && needed_for needed && needed_by_scripts)" "$(allowed_in '/^ACL SETUSER backup /p')"
-	same 'for some' "$(echo +select && needed_for 'follow|option|cluster|replicas')" \
+	same 'for some' "$(echo +select && needed_for 'cluster|replicas')" \
 		"$(allowed_in '/^Some uses need more words/,/^Redis 6.2/p')"
 }
