@@ -24,6 +24,9 @@
 
 #define STATE_PREFIX "fairlock:"
 
+/* So long somebody waits at a prompt. */
+#define PROMPT_MS 300
+
 static int no_memory(struct error *err)
 {
 	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));

@@ -55,14 +55,11 @@ int lock_list_add_logged(struct lock_list *names, const char *key, struct client
 /* The keys of logs begin so. */
 #define LOG_PREFIX "fairlock_log:"
 
-/* So long somebody waits at a prompt. */
-#define PROMPT_MS 300
-
 /* Whether the server runs, as far as one can tell without starting it. */
 bool lock_list_is_reachable(const struct server *server);
 
-/* Finds the names that can be found within PROMPT_MS. Starts no private server. Call
- * lock_list_free. */
+/* Finds the names that can be found at once, for somebody who waits at a prompt. Starts no private
+ * server. Call lock_list_free. */
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 
 /* Sets *is_known to whether the server has a key of this lock. If it has none, says so on standard
