@@ -136,7 +136,7 @@ static const struct option_row option_rows[] = {
 	 IN(token), COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "forget-run", "", "forget the last run, for --once-per and --once-ok", OPTION_FLAG,
 	 IN(forget_run), COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "remove", "ID", "take this waiter out of the queue", OPTION_WAITER, IN(remove),
+	{0, "remove", "ID", "take this waiter out of the queue", OPTION_OWNER, IN(remove),
 	 COMMAND_QUEUE, SOURCE_FLAG},
 
 	/* what is printed */
@@ -336,7 +336,6 @@ static const struct {
 	[OPTION_COLUMNS] = {parse_word, A_TEXT, "a list of columns"},
 	[OPTION_COLUMN] = {parse_word, A_TEXT, "a column"},
 	[OPTION_OWNER] = {parse_word, A_TEXT, "an owner ID"},
-	[OPTION_WAITER] = {parse_word, A_TEXT, "an owner ID"},
 	[OPTION_SLOTS] = {parse_slots, A_TEXT, "a number of slots, or their names"},
 	[OPTION_SLOT] = {parse_slot, A_TEXT, "one slot"},
 	[OPTION_ALSO] = {parse_word, A_LIST, "a NAME"},

@@ -133,8 +133,7 @@ enum option_kind {
 	OPTION_REASON,   /* the same, for other people to read */
 	OPTION_COLUMNS,  /* the same: of a table */
 	OPTION_COLUMN,   /* the same: one of them */
-	OPTION_OWNER,    /* the same: the id of a holder */
-	OPTION_WAITER,   /* the same: the id of a waiter */
+	OPTION_OWNER,    /* the same: the id of a holder, or of a waiter */
 	OPTION_SLOTS,    /* the same: see cli/slots.h */
 	OPTION_SLOT,     /* the same: one that is held */
 	OPTION_ALSO,     /* a list of const char *, ended by NULL: a lock; may be given again */

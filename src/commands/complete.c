@@ -13,13 +13,11 @@
 #include "cli/settings.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner_call.h"
 #include "output/table.h"
 
 struct completion {
 	struct settings settings;      /* what the words before set */
 	const struct command *command; /* the one on the line */
-	const char *name;              /* the first NAME on the line, or NULL */
 	const char *word;              /* what is being completed */
 	size_t head; /* if it is an option and a value (--lease=30), the length before the value */
 };
@@ -50,27 +48,6 @@ static void offer_names(struct completion *completion)
 	for (size_t i = 0; i < names.count; i++)
 		offer(completion, "", names.list[i].name, NULL);
 	lock_list_free(&names);
-}
-
-/* kind: OPTION_OWNER, OPTION_WAITER or OPTION_SLOT. */
-static void offer_owners(struct completion *completion, enum option_kind kind)
-{
-	struct owner_list owners;
-	struct error err;
-
-	if (settings_merge(&completion->settings, completion->command, &err) < 0)
-		return;
-	owner_list_find_quickly(&owners, &completion->settings.server, completion->name,
-				kind == OPTION_WAITER);
-	for (size_t i = 0; i < owners.count; i++) {
-		struct found_owner *owner = &owners.list[i];
-		const char *text = kind == OPTION_SLOT ? owner->slot : owner->id;
-
-		tame(owner->about);
-		if (*text)
-			offer(completion, "", text, owner->about);
-	}
-	owner_list_free(&owners);
 }
 
 /* A list of columns may begin with a plus, and its last word is the one to complete. The letters of
@@ -128,11 +105,6 @@ static void offer_values(struct completion *completion, const struct option_row 
 	case OPTION_ALSO:
 		offer_names(completion);
 		break;
-	case OPTION_OWNER:
-	case OPTION_WAITER:
-	case OPTION_SLOT:
-		offer_owners(completion, row->kind);
-		break;
 	default:
 		break;
 	}
@@ -185,8 +157,6 @@ static enum argument read_words(struct completion *completion, struct arguments 
 
 		if (next == ARGUMENT_OPTION)
 			arguments_set(&completion->settings.options, arguments, &err);
-		else if (next == ARGUMENT_OPERAND && !is_front && !completion->name)
-			completion->name = arguments->value;
 		else if (next != ARGUMENT_MISTAKE && (next != ARGUMENT_OPERAND || is_front))
 			return next;
 	}
@@ -246,7 +216,7 @@ static void complete_line(struct completion *completion, int argc, char **argv)
 void complete(int argc, char **argv)
 {
 	char *empty = (char[]){""};
-	struct completion completion = {.name = NULL};
+	struct completion completion = {.head = 0};
 
 	settings_init(&completion.settings);
 	complete_line(&completion, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);

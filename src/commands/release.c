@@ -64,10 +64,10 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
 	if (options->forget_run) {
 		message_step(messenger, "forgetting the last run of lock %s", name);
-		wire_forget(&call->lock, &request);
+		wire_intervene(&call->lock, &request, "forget", "", "");
 	} else if (options->force) {
 		message_step(messenger, "breaking lock %s", name);
-		wire_force(&call->lock, &request, token, only_hold(only, options));
+		wire_intervene(&call->lock, &request, "force", token, only_hold(only, options));
 	} else {
 		message_step(messenger, "giving lock %s back as %s", name, owner);
 		wire_release_as(&call->lock, &request, owner);
@@ -267,8 +267,9 @@ static int look(struct stopping *stopping, struct error *err)
 	int result;
 
 	pace_take(&stopping->pace);
-	wire_stop(&call->lock, &request, only_hold(only, call->invocation->options),
-		  is_first ? "" : stopping->list);
+	wire_intervene(&call->lock, &request, "stop", "",
+		       only_hold(only, call->invocation->options));
+	wire_add(&request, is_first ? "" : stopping->list);
 	result = is_first ? owner_call_make(call, &request, err)
 			  : client_call(&call->client, &request, stopping->until_ms, true, err);
 	if (result < 0)

@@ -26,6 +26,9 @@
 #define STATE_PREFIX "fairlock:"
 #define LOG_PREFIX "fairlock_log:"
 
+/* So long somebody waits at a prompt. */
+#define PROMPT_MS 300
+
 static int no_memory(struct error *err)
 {
 	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));

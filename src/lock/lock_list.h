@@ -43,14 +43,12 @@ typedef int lock_visit(void *data, const char *name, struct client *client, stru
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err);
 
-/* So long somebody waits at a prompt. */
-#define PROMPT_MS 300
 
 /* Whether the server runs, as far as one can tell without starting it. */
 bool lock_list_is_reachable(const struct server *server);
 
-/* Finds the names that can be found within PROMPT_MS. Starts no private server. Call
- * lock_list_free. */
+/* Finds the names that can be found at once, for somebody who waits at a prompt. Starts no private
+ * server. Call lock_list_free. */
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 
 /* Sets *is_known to whether the server has a key of this lock. If it has none, says so on standard

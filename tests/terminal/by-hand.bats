@@ -91,9 +91,9 @@ acquires() {
 	terminal 120
 	"$FAIRLOCK" acquire -l 2h --reason 'postgres 17 upgrade' job
 	wait_on_terminal
-	wait_until shows "^fairlock: job: 1st of 1, waited .*; held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}, $(id -un)@$(uname -n): postgres 17 upgrade"
+	wait_until shows "^fairlock: job: place 1 of 1, waited .*, held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}, $(id -un)@$(uname -n): postgres 17 upgrade"
 	resize 60
-	wait_until shows '; held by hand until '
+	wait_until shows ', held by hand '
 	"$FAIRLOCK" release --force job
 	wait_until shows '^got it$'
 }
