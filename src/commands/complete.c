@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/signals.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -76,23 +75,11 @@ static void offer_columns(struct completion *completion, bool is_list)
 		offer(completion, "", "help", "list the columns");
 }
 
-static void offer_signals(const struct completion *completion)
-{
-	const bool with_sig = strncmp(completion->word + completion->head, "SIG", 3) == 0;
-	const char *name;
-
-	for (size_t i = 0; (name = signal_name_at(i)) != NULL; i++)
-		offer(completion, with_sig ? "SIG" : "", name, NULL);
-}
-
 static void offer_values(struct completion *completion, const struct option_row *row)
 {
 	switch (row->kind) {
 	case OPTION_FILE:
 		printf("\tfiles %zu\n", completion->head);
-		break;
-	case OPTION_SIGNAL:
-		offer_signals(completion);
 		break;
 	case OPTION_COLOUR:
 		for (size_t i = 0; i < COLOUR_COUNT; i++)
@@ -145,72 +132,47 @@ static void offer_commands(const struct completion *completion)
 	offer(completion, "", "version", "show the version");
 }
 
-/* Reads the words before the last one. Returns ARGUMENT_END (the last word is an option or an
- * operand), ARGUMENT_NEEDS_VALUE, ARGUMENT_COMMAND, or, without a command, ARGUMENT_OPERAND. */
+/* Reads the words before the last one. Returns ARGUMENT_END if that is an option or an operand. */
 static enum argument read_words(struct completion *completion, struct arguments *arguments)
 {
-	const bool is_front = completion->command == &front_command;
+	enum argument next;
 	struct error err;
 
-	for (;;) {
-		const enum argument next = arguments_next(arguments);
-
+	do {
+		next = arguments_next(arguments);
 		if (next == ARGUMENT_OPTION)
 			arguments_set(&completion->settings.options, arguments, &err);
-		else if (next != ARGUMENT_MISTAKE && (next != ARGUMENT_OPERAND || is_front))
-			return next;
-	}
+	} while (next == ARGUMENT_OPTION || next == ARGUMENT_OPERAND || next == ARGUMENT_MISTAKE);
+	completion->command = arguments->command;
+	return next;
 }
 
-/* words stand behind the command's name, and in the whole line, behind first words. */
-static void complete_words(struct completion *completion, int first, int count, char **words)
+static void complete_word(struct completion *completion, int count, char **words)
 {
-	const struct command *command = completion->command;
+	const struct command *command;
 	struct arguments arguments;
 	enum argument next;
 
-	arguments_init(&arguments, command, count - 1, words);
+	arguments_init(&arguments, &front_command, count - 1, words);
 	next = read_words(completion, &arguments);
+	command = completion->command;
+	completion->word = words[count - 1];
 	if (next == ARGUMENT_NEEDS_VALUE) {
 		offer_values(completion, arguments.row);
 	} else if (next == ARGUMENT_COMMAND) {
-		printf("\tcommand %d\n", first + arguments.at);
+		printf("\tcommand %d\n", arguments.at);
+	} else if (next == ARGUMENT_NO_COMMAND) {
+		return;
 	} else if (completion->word[0] == '-' && !arguments.options_ended) {
 		offer_options(completion, words[count - 1]);
+	} else if (command == &front_command) {
+		offer_commands(completion);
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (completion->settings.options.shell_command == NULL)
-			printf("\tcommand %d\n", first + count - 1);
+			printf("\tcommand %d\n", count - 1);
 	} else if (arguments.operands < command->most) {
 		offer_names(completion);
 	}
-}
-
-/* argc > 0 */
-static void complete_line(struct completion *completion, int argc, char **argv)
-{
-	struct arguments arguments;
-
-	completion->word = argv[argc - 1];
-	completion->command = &front_command;
-	arguments_init(&arguments, &front_command, argc - 1, argv);
-	switch (read_words(completion, &arguments)) {
-	case ARGUMENT_NEEDS_VALUE:
-		offer_values(completion, arguments.row);
-		return;
-	case ARGUMENT_OPERAND:
-		break;
-	default:
-		if (completion->word[0] == '-')
-			offer_options(completion, argv[argc - 1]);
-		else
-			offer_commands(completion);
-		return;
-	}
-	if (strcmp(arguments.value, "help") == 0)
-		offer_commands(completion);
-	completion->command = command_named(arguments.value);
-	if (completion->command)
-		complete_words(completion, arguments.at, argc - arguments.at, argv + arguments.at);
 }
 
 void complete(int argc, char **argv)
@@ -219,6 +181,6 @@ void complete(int argc, char **argv)
 	struct completion completion = {.head = 0};
 
 	settings_init(&completion.settings);
-	complete_line(&completion, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
+	complete_word(&completion, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
 	settings_free(&completion.settings);
 }

@@ -194,49 +194,42 @@ static int add_lines(struct look *look, const struct redisReply *lock, bool is_h
 
 /* ---- Metrics, in the text exposition format of Prometheus (version 0.0.4) ---- */
 
-enum kind {
-	GAUGE,
-	GAUGE_MS, /* shown in seconds */
-	COUNTER,
-};
-
+/* Names follow the conventions of Prometheus: a number in _seconds (the field has milliseconds),
+ * and _total for a counter. */
 struct family {
 	const char *name;
-	enum kind kind;
 	size_t field; /* of the answer: see value_of */
 	const char *help;
 };
 
-/* Names follow the conventions of Prometheus: base units, and _total for a counter. */
 static const struct family families[METRICS] = {
-	{"fairlock_held", GAUGE, LOCK_OWNER, "Whether somebody holds the lock."},
-	{"fairlock_holders", GAUGE, LOCK_HOLDERS, "How many hold the lock."},
-	{"fairlock_slots", GAUGE, LOCK_SLOTS,
+	{"fairlock_held", LOCK_OWNER, "Whether somebody holds the lock."},
+	{"fairlock_holders", LOCK_HOLDERS, "How many hold the lock."},
+	{"fairlock_slots", LOCK_SLOTS,
 	 "Slots of the lock, as far as holders and waiters show: the largest number wanted or held."},
-	{"fairlock_holds", GAUGE, LOCK_HOLDS,
+	{"fairlock_holds", LOCK_HOLDS,
 	 "Hold count of the owner, more than 1 when it went in again; of several holders, of the one "
 	 "whose lease ends first."},
-	{"fairlock_hold_seconds", GAUGE_MS, LOCK_SINCE,
+	{"fairlock_hold_seconds", LOCK_SINCE,
 	 "For how long the lock has been held; not known of Redisson's holders."},
-	{"fairlock_lease_remaining_seconds", GAUGE_MS, LOCK_TTL, "What is left of the lease."},
-	{"fairlock_waiters", GAUGE, LOCK_WAITERS, "Waiters who are present."},
-	{"fairlock_oldest_wait_seconds", GAUGE_MS, LOCK_OLDEST_WAIT,
+	{"fairlock_lease_remaining_seconds", LOCK_TTL, "What is left of the lease."},
+	{"fairlock_waiters", LOCK_WAITERS, "Waiters who are present."},
+	{"fairlock_oldest_wait_seconds", LOCK_OLDEST_WAIT,
 	 "For how long the first of them has waited; not known of Redisson's."},
-	{"fairlock_grants_total", COUNTER, LOCK_GRANTS,
+	{"fairlock_grants_total", LOCK_GRANTS,
 	 "Grants by fairlock, not going in again; Redisson's are not seen."},
-	{"fairlock_expiries_total", COUNTER, LOCK_EXPIRIES,
+	{"fairlock_expiries_total", LOCK_EXPIRIES,
 	 "Holds whose lease ended before they were given back."},
-	{"fairlock_breaks_total", COUNTER, LOCK_BREAKS, "Holds that were ended by force."},
-	{"fairlock_losses_total", COUNTER, LOCK_LOSSES,
+	{"fairlock_breaks_total", LOCK_BREAKS, "Holds that were ended by force."},
+	{"fairlock_losses_total", LOCK_LOSSES,
 	 "Holds that were over when the holder asked, after a loss of data."},
 };
 
 /* Of the server, without a label. */
 static const struct family globals[] = {
-	{"fairlock_locks", GAUGE, 0, "Locks listed here."},
-	{"fairlock_can_grant", GAUGE, 0,
-	 "Whether the server, or all of a cluster, lets locks be taken."},
-	{"fairlock_unseen_slots", GAUGE, 0, "Slots of the cluster whose locks cannot be seen."},
+	{"fairlock_locks", 0, "Locks listed here."},
+	{"fairlock_can_grant", 0, "Whether the server, or all of a cluster, lets locks be taken."},
+	{"fairlock_unseen_slots", 0, "Slots of the cluster whose locks cannot be seen."},
 };
 
 static int64_t value_of(const struct redisReply *lock, size_t field)
@@ -303,7 +296,7 @@ static void print_sample(const struct family *family, const char *name, int64_t 
 	fputs("\"} ", stdout);
 	if (value == METRIC_ENDLESS)
 		puts("+Inf");
-	else if (family->kind == GAUGE_MS)
+	else if (strstr(family->name, "_seconds"))
 		printf("%" PRId64 ".%03d\n", value / 1000, (int)(value % 1000));
 	else
 		printf("%" PRId64 "\n", value);
@@ -312,7 +305,8 @@ static void print_sample(const struct family *family, const char *name, int64_t 
 static void print_heading(const struct family *family)
 {
 	printf("# HELP %s %s\n", family->name, family->help);
-	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
+	printf("# TYPE %s %s\n", family->name,
+	       strstr(family->name, "_total") ? "counter" : "gauge");
 }
 
 /* A family is printed with all locks before the next one. */

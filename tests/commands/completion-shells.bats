@@ -33,12 +33,12 @@ in_fish() {
 	assert_equal "$(sort <<<"$output")" "$commands"
 	in_bash 'fairlock wrap --sig' fairlock wrap --sig
 	assert_output --signal
-	in_bash 'fairlock wrap --signal US' fairlock wrap --signal US
-	assert_output $'USR1\nUSR2'
+	in_bash 'fairlock status --sort WAI' fairlock status --sort WAI
+	assert_output WAITERS
 	in_bash 'fairlock status --color=' fairlock status --color =
 	assert_output $'auto\nalways\nnever'
-	in_bash 'fairlock wrap --signal=TER' fairlock wrap --signal = TER
-	assert_output TERM
+	in_bash 'fairlock status --sort=WAI' fairlock status --sort = WAI
+	assert_output WAITERS
 }
 
 @test "bash offers names with a colon or a blank" {
@@ -78,8 +78,8 @@ in_fish() {
 	assert_line 'line: fairlock wrap --signal '
 	in_zsh 'fairlock status --color='
 	assert_output --partial $'--color=auto\n--color=always\n--color=never'
-	in_zsh 'fairlock wrap -sTER'
-	assert_line 'line: fairlock wrap -sTERM '
+	in_zsh 'fairlock status -oWAI'
+	assert_line 'line: fairlock status -oWAITERS '
 }
 
 @test "zsh offers names with a colon or a blank" {
@@ -108,10 +108,10 @@ in_fish() {
 	assert_equal "$(sort <<<"$output")" "$commands"
 	in_fish 'fairlock wrap --sig'
 	assert_output --signal
-	in_fish 'fairlock wrap --signal=US'
-	assert_output $'--signal=USR1\n--signal=USR2'
-	in_fish 'fairlock wrap -sTER'
-	assert_output -sTERM
+	in_fish 'fairlock status --color=a'
+	assert_equal "$(sort <<<"$output")" $'--color=always\n--color=auto'
+	in_fish 'fairlock status -oWAI'
+	assert_output -oWAITERS
 }
 
 @test "fish offers names with a colon or a blank" {
@@ -133,23 +133,4 @@ in_fish() {
 	assert_line xargs
 	in_fish "fairlock wrap x cat $HOME/settings.o"
 	assert_output "$HOME/settings.one"
-}
-
-@test "the shells offer --slots, --shared and --slot" {
-	ask wrap --sl
-	assert_output --slots
-	ask acquire --sha
-	assert_output --shared
-	ask release --sl
-	assert_output --slot
-	in_bash 'fairlock wrap --sl' fairlock wrap --sl
-	assert_output --slots
-	if command -v zsh >/dev/null; then
-		in_zsh 'fairlock acquire --sha'
-		assert_output --partial -- --shared
-	fi
-	if command -v fish >/dev/null; then
-		in_fish 'fairlock acquire --sha'
-		assert_line -- --shared
-	fi
 }

@@ -20,8 +20,8 @@ load ../lib/completion
 	assert_equal "$(sort <<<"$output")" "$commands"
 	ask -v --url unix:/nowhere wrap --sig
 	assert_output --signal
-	ask --nonsense wrap --signal US
-	assert_output $'USR1\nUSR2'
+	ask --nonsense status --color=n
+	assert_output --color=never
 	run "$FAIRLOCK" --complete -v --config ''
 	assert_output $'\tfiles 0'
 	run "$FAIRLOCK" --complete -v -q wrap x ''
@@ -59,22 +59,24 @@ load ../lib/completion
 }
 
 @test "completion offers an option's values in the next word, behind = and behind the option's letter" {
-	ask wrap --signal US
-	assert_output $'USR1\nUSR2'
-	ask wrap --signal=TER
-	assert_output --signal=TERM
-	ask wrap --sig=TER
-	assert_output --sig=TERM
-	ask wrap -nqsTER
-	assert_output -nqsTERM
-	ask wrap -s SIGTER
-	assert_output SIGTERM
+	ask status --sort WAI
+	assert_output WAITERS
+	ask status --sort=WAI
+	assert_output --sort=WAITERS
+	ask status --so=WAI
+	assert_output --so=WAITERS
+	ask status -vaoWAI
+	assert_output -vaoWAITERS
 }
 
 @test "completion offers nothing for a value that it cannot guess" {
 	ask wrap --wait ''
 	assert_output ''
 	ask acquire --max-queue ''
+	assert_output ''
+	ask wrap --signal ''
+	assert_output ''
+	ask renew nightly:backup --owner ''
 	assert_output ''
 }
 

@@ -99,21 +99,6 @@ refuses_since() {
 	assert_line --index 0 "fairlock: cannot use option '--since': '' is not a duration or a time"
 }
 
-@test "log --since with a time in two words says that it wants quotes" {
-	run -64 "$FAIRLOCK" log --since 2026-11-23 03:00 job
-	assert_line --index 0 "fairlock: cannot use option '--since': quote a time with a blank: --since '2026-11-23 03:00'"
-	assert_line --index 1 "Try 'fairlock log --help'."
-	run -64 "$FAIRLOCK" log --since yesterday 3:00
-	assert_line --index 0 "fairlock: cannot use option '--since': quote a time with a blank: --since 'yesterday 3:00'"
-	run -64 "$FAIRLOCK" log job --since today 03:00:17.25
-	assert_line --index 0 "fairlock: cannot use option '--since': quote a time with a blank: --since 'today 03:00...'"
-	"$FAIRLOCK" wrap 3:00 true # a lock may be called so
-	run -0 "$FAIRLOCK" log --since 1h --raw --noheadings -o EVENT 3:00
-	assert_output $'granted\nreleased'
-	run -0 "$FAIRLOCK" log --since 'yesterday 0:00' --raw --noheadings -o EVENT 3:00
-	assert_output $'granted\nreleased'
-}
-
 @test "log --since cuts a long text in its message, and refuses the future" {
 	run -64 "$FAIRLOCK" log --since="$(printf 'x%.0s' {1..500})" job
 	[ "${#lines[0]}" -lt 160 ]

@@ -204,24 +204,25 @@ subscribed() {
 	assert_equal "$(holder_column job by | cut -f 5)" "$reason"
 }
 
-# refuses_reason TEXT CAUSE
+# refuses_reason TEXT SHOWN
 refuses_reason() {
 	run -64 "$FAIRLOCK" wrap --reason "$1" job true
-	assert_output "fairlock: cannot use option '--reason': $2
+	assert_output "fairlock: cannot use option '--reason': '$2' is not plain UTF-8 of at most 200 bytes, without control or bidi characters
 Try 'fairlock wrap --help'."
+	[ "${#lines[0]}" -lt 160 ]
 }
 
 @test "a reason that is too long, or has control or bidi characters or broken UTF-8, is a usage error" {
-	refuses_reason "$(printf '%0201d' 1)" "'0000000000000000000000000000000000000...' is not plain text of at most 200 bytes"
-	refuses_reason $'a\nb' "'a?b' has the control character U+000A"
-	refuses_reason $'a\tb' "'a?b' has the control character U+0009"
-	refuses_reason $'\e[2J' "'?[2J' has the control character U+001B"
-	refuses_reason $'\u9b' "'?' has the control character U+009B"
-	refuses_reason $'a\u202eb' "'a?b' has the bidi character U+202E"
-	refuses_reason $'a\u2066b' "'a?b' has the bidi character U+2066"
-	refuses_reason $'a\u200fb' "'a?b' has the bidi character U+200F"
-	refuses_reason $'a\u2028b' "'a?b' has the line-ending character U+2028"
-	refuses_reason $'\xff' "'?' is not valid UTF-8"
+	refuses_reason "$(printf '%0201d' 1)" 0000000000000000000000000000000000000...
+	refuses_reason $'a\nb' 'a?b'
+	refuses_reason $'a\tb' 'a?b'
+	refuses_reason $'\e[2J' '?[2J'
+	refuses_reason $'\u9b' '?'
+	refuses_reason $'a\u202eb' 'a?b'
+	refuses_reason $'a\u2066b' 'a?b'
+	refuses_reason $'a\u200fb' 'a?b'
+	refuses_reason $'a\u2028b' 'a?b'
+	refuses_reason $'\xff' '?'
 	run -0 "$FAIRLOCK" wrap --reason 'Übertrag, 日本, naïve' job true
 	run -0 "$FAIRLOCK" wrap --reason $'می\u200cخواهم' job true # Persian needs this character
 }

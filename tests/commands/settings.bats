@@ -98,14 +98,14 @@ checked_keys() {
 	FAIRLOCK_MAX_QUEUE=8 FAIRLOCK_VERBOSE=no FAIRLOCK_SIGNAL=9 FAIRLOCK_LEAS=x FAIRLOCK_LEASES=x XFAIRLOCK_WAIT=x \
 		FAIRLOCK_lease=x run "$FAIRLOCK" doctor -u "unix:$gone"
 	assert_equal "$(sed -n '/^Settings/,/^$/p' <<<"$output" | awk 'NF > 2 && $1 != "url" { print $1, $2, $3 }')" "$(cat <<-END
-		verbose no FAIRLOCK_VERBOSE
 		wait 0ms $conf:3
-		lease 1m $conf:2
 		max-queue 8 FAIRLOCK_MAX_QUEUE
+		lease 1m $conf:2
+		max-hold 2h $conf:8
+		signal KILL FAIRLOCK_SIGNAL
 		replicas 2 $conf:6
 		syslog yes $conf:4
-		signal KILL FAIRLOCK_SIGNAL
-		max-hold 2h $conf:8
+		verbose no FAIRLOCK_VERBOSE
 	END
 	)"
 }
@@ -146,22 +146,22 @@ alone() {
 
 @test "fairlock refuses tls-key without tls-cert, and says where tls-key comes from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --tls-key k x
-	alone 64 'use --tls-key' 'it needs --tls-cert, too'
+	alone 64 "use option '--tls-key'" 'it needs --tls-cert, too'
 	FAIRLOCK_TLS_KEY=k run "$FAIRLOCK" status -u "unix:$gone" x
 	alone 64 'use FAIRLOCK_TLS_KEY' 'it needs --tls-cert, too'
 	configure '' 'tls-key = k'
 	run "$FAIRLOCK" status -u "unix:$gone" x
-	alone 78 "read $conf:2" 'tls-key needs tls-cert, too'
+	alone 78 "read $conf:2" 'it needs --tls-cert, too'
 	run "$FAIRLOCK" status -u "unix:$gone" --tls-cert c x
 	assert_failure 69
 }
 
 @test "fairlock refuses sentinel-user without sentinel-password-file, and says where sentinel-user comes from" {
 	run "$FAIRLOCK" status -u "unix:$gone" --sentinel-user u x
-	alone 64 'use --sentinel-user' 'it needs --sentinel-password-file, too'
+	alone 64 "use option '--sentinel-user'" 'it needs --sentinel-password-file, too'
 	configure 'sentinel-user = u'
 	run "$FAIRLOCK" status -u "unix:$gone" x
-	alone 78 "read $conf:1" 'sentinel-user needs sentinel-password-file, too'
+	alone 78 "read $conf:1" 'it needs --sentinel-password-file, too'
 }
 
 @test "a wrong URL in a file is a mistake also if an option, a variable or another line goes first" {
