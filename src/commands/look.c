@@ -75,8 +75,8 @@ static int look_at_all(struct look *look, struct error *err)
 	if (result == 0)
 		result = for_each_lock(&nodes, LOCK_STATE, NEVER_MS, ask_or_pass, look, err);
 	for (size_t i = 0; result == 0 && look->ask_node && i < nodes.count; i++)
-		if (!cluster_nodes_has_lost(&nodes, &nodes.clients[i]))
-			look->ask_node(look, &nodes.clients[i]);
+		if (!cluster_nodes_has_lost(&nodes, &nodes.list[i].client))
+			look->ask_node(look, &nodes.list[i].client);
 	if (nodes.owners)
 		look->unseen = (int64_t)cluster_nodes_unseen(&nodes);
 	if (result == 0 && cluster_nodes_check(&nodes, &look->trouble) < 0 &&

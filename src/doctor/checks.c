@@ -815,7 +815,7 @@ static int check_locks(struct diagnosis *diagnosis, struct error *err)
 
 static void find_private(struct diagnosis *diagnosis)
 {
-	const int folder = diagnosis->nodes.clients[0].connection.local_folder;
+	const int folder = diagnosis->nodes.list->client.connection.local_folder;
 	char link[32];
 	ssize_t length;
 
@@ -871,7 +871,7 @@ static int run_checks(struct diagnosis *diagnosis, struct error *err)
 	if (!diagnosis->facts)
 		return fail(err, STATUS_OS, "cannot examine the server: out of memory");
 	for (size_t i = 0; i < nodes->count; i++)
-		if (check_node(diagnosis, &nodes->clients[i], err) < 0)
+		if (check_node(diagnosis, &nodes->list[i].client, err) < 0)
 			return -1;
 	if (diagnosis->facts_count == 0)
 		return -1;

@@ -189,7 +189,7 @@ static int find(struct lock_list *names, enum lock_part part, struct cluster_nod
 
 	*names = (struct lock_list){0};
 	for (size_t i = 0; result == 0 && i < nodes->count; i++) {
-		struct client *client = &nodes->clients[i];
+		struct client *client = &nodes->list[i].client;
 
 		if (cluster_nodes_has_lost(nodes, client))
 			continue;
