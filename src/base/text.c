@@ -41,15 +41,10 @@ bool utf8_is_control(uint32_t code)
 	return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
-bool utf8_is_bidi(uint32_t code)
-{
-	return code == 0x61c || code == 0x200e || code == 0x200f ||
-	       (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 bool utf8_is_unprintable(uint32_t code)
 {
-	return utf8_is_control(code) || utf8_is_bidi(code) || code == 0x2028 || code == 0x2029;
+	return utf8_is_control(code) || code == 0x61c || code == 0x200e || code == 0x200f ||
+	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 /* The rest cannot be seen: two names that differ in one of these look the same. */

@@ -15,10 +15,8 @@ size_t utf8_decode(const char *text, uint32_t *code);
 /* Whether it is one of the control characters of ASCII or of Latin-1. */
 bool utf8_is_control(uint32_t code);
 
-/* Whether it turns the direction of writing: in other people's text it is a trap. */
-bool utf8_is_bidi(uint32_t code);
-
-/* Whether it is a control character, turns the direction of writing, or ends a line. */
+/* Whether it is a control character, ends a line, or turns the direction of writing: in other
+ * people's text that is a trap. */
 bool utf8_is_unprintable(uint32_t code);
 
 /* Whether a text that is shown must not have it: it is one of these, or it cannot be seen. */

@@ -536,7 +536,7 @@ void client_tell_late(const struct client *client, struct error *err)
 			    connection_lateness(connection));
 }
 
-bool client_has_greeted(const struct client *client)
+static bool has_greeted(const struct client *client)
 {
 	return is_open(client) && client->connection.handshake.due == 0;
 }
@@ -555,14 +555,14 @@ static bool may_send(const struct client *client)
 	const bool is_known = !server_is_list(server) && !server->db;
 
 	return client->phase == REQUEST_WAITING &&
-	       (is_known ? is_open(client) : client_has_greeted(client));
+	       (is_known ? is_open(client) : has_greeted(client));
 }
 
 /* Until the handshake is answered, the connection watches the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
-	return client->phase >= REQUEST_SENT && client_has_greeted(client) ? client->traffic.due_ms
-									   : NEVER_MS;
+	return client->phase >= REQUEST_SENT && has_greeted(client) ? client->traffic.due_ms
+								    : NEVER_MS;
 }
 
 static enum client_event step(struct client *client)
@@ -681,7 +681,7 @@ void client_cancel(struct client *client)
 
 bool client_is_still(const struct client *client)
 {
-	return client_has_greeted(client) && !client_has_request(client) &&
+	return has_greeted(client) && !client_has_request(client) &&
 	       client->traffic.owed_count == 0 && connection_is_silent(&client->connection);
 }
 
@@ -694,18 +694,11 @@ enum goal {
 	TO_SEND, /* the system has all of the request */
 };
 
-/* After which failures a call goes on. */
-enum patience {
-	NEVER,    /* none */
-	ON_BREAK, /* when a connection that was made has broken */
-	ALWAYS,   /* when the server is away for any cause */
-};
-
 static bool is_reached(const struct client *client, enum goal goal, enum client_event event)
 {
 	switch (goal) {
 	case TO_GREET:
-		return client_has_greeted(client);
+		return has_greeted(client);
 	case TO_BE_ANSWERED:
 		return event == CLIENT_REPLY;
 	case TO_HEAR:
@@ -717,16 +710,16 @@ static bool is_reached(const struct client *client, enum goal goal, enum client_
 	       (client->phase >= REQUEST_SENT && !connection_is_sending(&client->connection));
 }
 
-static bool is_over(const struct client *client, enum client_event event, enum patience patience)
+/* The next connection may work, after one that broke. */
+static bool is_over(const struct client *client, enum client_event event, bool patient)
 {
 	const bool goes_on = client->error.status == STATUS_UNAVAILABLE &&
-			     (patience == ALWAYS || (patience == ON_BREAK &&
-						     client->connection.trouble == TROUBLE_BROKE));
+			     (patient || client->connection.trouble == TROUBLE_BROKE);
 
 	return event == CLIENT_REFUSED || (event == CLIENT_FAILED && !goes_on);
 }
 
-static int await(struct client *client, enum goal goal, int64_t until_ms, enum patience patience,
+static int await(struct client *client, enum goal goal, int64_t until_ms, bool patient,
 		 struct error *err)
 {
 	struct pollfd slot;
@@ -736,7 +729,7 @@ static int await(struct client *client, enum goal goal, int64_t until_ms, enum p
 
 		if (is_reached(client, goal, event))
 			return 0;
-		if (is_over(client, event, patience)) {
+		if (is_over(client, event, patient)) {
 			*err = client->error;
 			return -1;
 		}
@@ -756,7 +749,7 @@ static int await(struct client *client, enum goal goal, int64_t until_ms, enum p
 
 /* A server that goes away is an error to report: SIGPIPE must not end the command. */
 static int await_without_sigpipe(struct client *client, enum goal goal, int64_t until_ms,
-				 enum patience patience, struct error *err)
+				 bool patient, struct error *err)
 {
 	const struct timespec at_once = {0};
 	sigset_t pipe, before;
@@ -765,7 +758,7 @@ static int await_without_sigpipe(struct client *client, enum goal goal, int64_t 
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &pipe, &before);
-	result = await(client, goal, until_ms, patience, err);
+	result = await(client, goal, until_ms, patient, err);
 	if (!sigismember(&before, SIGPIPE))
 		sigtimedwait(&pipe, NULL, &at_once);
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -780,8 +773,7 @@ int client_call(struct client *client, const struct request *request, int64_t un
 	client_request(client, request);
 	/* a call does not wait for the pause after another one that failed */
 	client->connection.retry_ms = 0;
-	result = await_without_sigpipe(client, TO_BE_ANSWERED, until_ms,
-				       patient ? ALWAYS : ON_BREAK, err);
+	result = await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, patient, err);
 	/* a reply that comes too late must not answer the next request */
 	if (result < 0)
 		client_cancel(client);
@@ -791,7 +783,7 @@ int client_call(struct client *client, const struct request *request, int64_t un
 int client_connect(struct client *client, int64_t until_ms, struct error *err)
 {
 	client->eager = true;
-	return await_without_sigpipe(client, TO_GREET, until_ms, ON_BREAK, err);
+	return await_without_sigpipe(client, TO_GREET, until_ms, false, err);
 }
 
 void client_finish(struct client *client, int64_t until_ms)
@@ -799,13 +791,13 @@ void client_finish(struct client *client, int64_t until_ms)
 	struct error ignored;
 
 	if (client_has_request(client))
-		await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, NEVER, &ignored);
+		await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, false, &ignored);
 	client_cancel(client);
 }
 
 int client_listen(struct client *client, int64_t until_ms, struct error *err)
 {
-	return await_without_sigpipe(client, TO_HEAR, until_ms, NEVER, err);
+	return await_without_sigpipe(client, TO_HEAR, until_ms, false, err);
 }
 
 void client_tell(struct client *client, const struct request *request, int64_t until_ms)
@@ -814,7 +806,7 @@ void client_tell(struct client *client, const struct request *request, int64_t u
 
 	client_request(client, request);
 	client->connection.retry_ms = 0;
-	await_without_sigpipe(client, TO_SEND, until_ms, NEVER, &ignored);
+	await_without_sigpipe(client, TO_SEND, until_ms, false, &ignored);
 }
 
 /* ---- Telling what the client is asked to do ---- */

@@ -138,9 +138,6 @@ bool client_is_still(const struct client *client);
  * or else what the connection still waits for. */
 void client_tell_late(const struct client *client, struct error *err);
 
-/* Whether it is connected, and the server has answered the greeting. */
-bool client_has_greeted(const struct client *client);
-
 /* ---- For commands that do one thing: these wait ---- */
 
 /* Connects and greets, with the patience of client_call. */

@@ -43,7 +43,6 @@ void connection_init(struct connection *connection, const struct server *server,
 		.back_off_max_ms = BACK_OFF_MAX_MS,
 		.fd = -1,
 		.local_folder = -1,
-		.handshake.with_password = server->sentinel_password != NULL,
 	};
 }
 
@@ -324,10 +323,11 @@ static void greet(struct connection *connection, int argc, const char **argv)
 /* The password that the file has now, or else the one that is known. */
 static const char *fresh(const char *file, const char *known, char text[PASSWORD_MAX_BYTES + 2])
 {
-	return file && !password_read(read_file_open_prompt(file), text) ? text : known;
+	return file && !password_read(read_file_open(file), text) ? text : known;
 }
 
-/* A sentinel gets the user and the password for sentinels, or else those for the server. */
+/* A sentinel gets the user and the password for sentinels, or else those for the server. It may
+ * want none: then it may refuse them, and answers the question all the same. */
 static void greet_sentinel(struct connection *connection)
 {
 	const struct server *server = connection->server;
@@ -339,7 +339,7 @@ static void greet_sentinel(struct connection *connection)
 	const char *auth[] = {"AUTH", user ? user : "default", fresh(file, password, text)};
 	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
 
-	if (connection->handshake.with_password)
+	if (password)
 		greet(connection, 3, auth);
 	greet(connection, 3, ask);
 }
@@ -426,11 +426,11 @@ static enum connection_event take_from_server(struct connection *connection,
 static const char *sentinel_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
 				  const char *text)
 {
-	if (server_error_is(text, "NOAUTH"))
-		return "it wants a password: --sentinel-password-file";
 	if (strstr(text, "unknown command"))
 		return "it is no sentinel";
-	if (!server_error_is(text, "WRONGPASS") || !server->sentinel_password)
+	if (server_error_is(text, "NOAUTH") && !server->sentinel_password && !server->password)
+		return "it wants a password: --sentinel-password-file";
+	if (!server_error_is(text, "NOAUTH") || !server->sentinel_password)
 		return server_error_cause(cause, server, text);
 	snprintf(cause, CAUSE_MAX_BYTES, "it refuses this user, or the password from %s",
 		 server->sentinel_from);
@@ -442,13 +442,6 @@ static enum connection_event sentinel_refused(struct connection *connection, con
 	const enum status status = server_error_status(text);
 	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
 
-	if (status == STATUS_REFUSED && !connection->handshake.with_password &&
-	    connection->server->password) {
-		connection->handshake.with_password = true;
-		connection->route.tried--; /* the same one, now with the password */
-		connection_drop(connection);
-		return CONNECTION_NOTHING;
-	}
 	fail(&connection->error, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
 	     "cannot ask sentinel %s:%u: %s",
 	     shorten_middle(shown, SHORT_CHARACTERS, connection->endpoint.host),
@@ -473,10 +466,10 @@ static enum connection_event take_from_sentinel(struct connection *connection,
 	char name[SHORT_MAX_BYTES], shown[SHORT_MAX_BYTES];
 	struct endpoint master;
 
-	if (reply->type == REDIS_REPLY_ERROR)
-		return sentinel_refused(connection, reply->str);
 	if (connection->handshake.due > 0)
 		return CONNECTION_NOTHING;
+	if (reply->type == REDIS_REPLY_ERROR)
+		return sentinel_refused(connection, reply->str);
 	if (read_master(reply, &master)) {
 		keep_seed(connection);
 		connection->route.named = master;

@@ -44,11 +44,10 @@ enum connection_trouble {
 
 /* The first exchange, and what it has told us about the other end. */
 struct handshake {
-	unsigned due;       /* replies still to come; 0: the server has greeted us, if it is open */
-	bool to_sentinel;   /* the other end is a sentinel */
-	bool with_password; /* sentinels want the password */
-	bool is_cluster;    /* as its HELLO said */
-	bool shards;        /* the cluster knows sharded channels */
+	unsigned due;     /* replies still to come; 0: the server has greeted us, if it is open */
+	bool to_sentinel; /* the other end is a sentinel */
+	bool is_cluster;  /* as its HELLO said */
+	bool shards;      /* the cluster knows sharded channels */
 };
 
 /* The choice of the other end. */

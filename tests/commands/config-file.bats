@@ -46,7 +46,7 @@ load ../lib/settings
 
 @test "fairlock refuses a bad value with file and line, even if the command does not use the key" {
 	configure '' 'lease = 1h30'
-	wrong ":2: '1h30' is not a duration from 1s to 1d"
+	wrong ":2: '1h30' is not a duration from 1s to 30d"
 	configure 'quiet = maybe'
 	wrong ":1: 'maybe' is not yes or no"
 	configure 'url ='
