@@ -99,33 +99,24 @@ static int no_folder(struct error *err, const char *home, const char *cause)
 	return fail_about(err, STATUS_CONFIG, "use", folder, remedy);
 }
 
-/* Makes a folder if it is not there, and opens it. */
-static int enter(int parent, const char *name, int flags)
+/* Makes the folder if it is not there, and opens it. Those above it may be links. */
+static int enter(const char *home)
 {
-	const int cause = mkdirat(parent, name, 0700) < 0 && errno != EEXIST ? errno : 0;
-	const int folder = openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[FOLDER_NAME_MAX], path[PATH_MAX + sizeof(BASE_PATH) + FOLDER_NAME_MAX];
+	const char *const names[] = {".local", "state", "fairlock", name};
+	size_t length = (size_t)snprintf(path, PATH_MAX, "%s", home);
+	int cause = 0, folder;
 
+	folder_name(name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		length += (size_t)snprintf(path + length, sizeof(path) - length, "/%s", names[i]);
+		if (mkdir(path, 0700) < 0 && errno != EEXIST && !cause)
+			cause = errno;
+	}
+	folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* a read-only file system says EROFS of a folder that exists, too */
 	if (folder < 0 && cause)
 		errno = cause;
-	return folder;
-}
-
-/* The folders above ours may be links. */
-static int enter_all(int home, const char *last)
-{
-	const char *const names[] = {".local", "state", "fairlock", last};
-	int folder = home;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const int next = enter(folder, names[i], names[i] == last ? O_NOFOLLOW : 0);
-
-		if (folder != home)
-			close(folder);
-		if (next < 0)
-			return -1;
-		folder = next;
-	}
 	return folder;
 }
 
@@ -150,15 +141,8 @@ static int check_folder(int folder, const char *home, struct error *err)
 
 static int open_folder(const char *home, struct error *err)
 {
-	char name[FOLDER_NAME_MAX];
-	int home_fd = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int folder;
+	const int folder = enter(home);
 
-	if (home_fd < 0)
-		return no_folder(err, home, strerror(errno));
-	folder_name(name);
-	folder = enter_all(home_fd, name);
-	close(home_fd);
 	if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
 		return no_folder(err, home, "a file or link is there instead of a folder");
 	if (folder < 0)

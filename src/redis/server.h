@@ -52,7 +52,7 @@ int server_parse(struct server *server, const char *url, struct error *err);
 /* Frees the strings of *server, and empties it. */
 void server_free(struct server *server);
 
-/* Overwrites the password in a URL, well-formed or not, with asterisks. */
+/* Overwrites the password in a URL, otherwise well-formed or not, with asterisks. */
 void server_hide_password(char *url);
 
 /* Whether the URL is a list of hosts, which only a cluster has. */
