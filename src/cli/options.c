@@ -74,8 +74,8 @@ static const struct option_row option_rows[] = {
 	{'w', "wait", "DUR", "wait at most DUR; 0 is -n", OPTION_DURATION, IN(wait_ms),
 	 TAKE | COMMAND_RELEASE, SOURCE_ALL, GROUP_BUSY, .fallback = "for ever", .max = LONGEST_MS},
 	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", OPTION_DURATION,
-	 IN(lease_ms), TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL, GROUP_LIMITS,
-	 .fallback = "30s", 1000, DAY_MS, "a duration from 1s to 1d"},
+	 IN(lease_ms), TAKE | COMMAND_RENEW, SOURCE_ALL, GROUP_LIMITS, .fallback = "30s", 1000,
+	 DAY_MS, "a duration from 1s to 1d"},
 	{'E', "conflict-exit-code", "N", "exit with N if not obtained", OPTION_INT,
 	 IN(conflict_status), TAKE, SOURCE_ALL, GROUP_BUSY, .fallback = "75", 0, 255,
 	 "a number from 0 to 255"},
@@ -163,6 +163,8 @@ static const struct option_row option_rows[] = {
 	 SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR, SOURCE_FLAG},
 	{0, "raw", "", "print columns without padding", OPTION_FLAG, IN(raw), SHOW, SOURCE_FLAG},
 	{0, "noheadings", "", "print no headings", OPTION_FLAG, IN(no_headings), SHOW, SOURCE_FLAG},
+	{0, "acl", "", "print the ACL lines of a user for NAME, for redis-cli", OPTION_FLAG,
+	 IN(acl), COMMAND_DOCTOR, SOURCE_FLAG},
 	{'o', "output", "COLS", "print these columns; +COLS adds them, -o help lists all",
 	 OPTION_COLUMNS, IN(columns), SHOW, SOURCE_FLAG},
 	{'h', "help", "", "show this help", OPTION_FLAG, IN(help), ALL, SOURCE_FLAG},
@@ -190,7 +192,6 @@ static const struct {
 	{"wait", COMMAND_RELEASE, "with --stop: wait at most DUR; 0: only ask", ""},
 	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 30d (with --while-pid: 1d)", ""},
 	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 30d", "that of acquire"},
-	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
 	{"max-hold", COMMAND_ACQUIRE, "with --while-pid: release after DUR, even if PID lives", ""},
 	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
 	{"json", COMMAND_ACQUIRE, "print name, owner, token, lease, mode and slot as JSON", ""},
@@ -382,8 +383,7 @@ static void store(struct options *options, const struct option_row *row, const c
  * command has none. */
 static bool is_long_lease(const struct option_row *row, unsigned command)
 {
-	return row->offset == offsetof(struct options, lease_ms) &&
-	       !(command & (COMMAND_WRAP | COMMAND_DOCTOR));
+	return row->offset == offsetof(struct options, lease_ms) && command != COMMAND_WRAP;
 }
 
 int options_set(struct options *options, const struct option_row *row, const char *value,
@@ -398,6 +398,7 @@ int options_set(struct options *options, const struct option_row *row, const cha
 		return -1;
 	if (options) {
 		store(options, row, value, number);
+		origin.value = value;
 		options->origins[row - option_rows] = origin;
 	}
 	return 0;

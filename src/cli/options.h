@@ -28,6 +28,7 @@ struct origin {
 	enum option_source source; /* 0: nowhere */
 	const char *path;          /* SOURCE_FILE */
 	unsigned line;
+	const char *value; /* as it stands there */
 };
 
 /* Where the server's password comes from. */
@@ -116,6 +117,7 @@ struct options {
 		bool raw;
 		bool no_headings;
 		const char *columns;
+		bool acl;
 	};
 	bool help;    /* --help was given: the other options do not count */
 	bool version; /* so was --version */

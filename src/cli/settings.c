@@ -235,7 +235,7 @@ static ssize_t load(char *text, const char *path, int fd, struct error *err)
 static int read_config(struct settings *settings, unsigned command, const char *path, bool is_usual,
 		       struct error *err)
 {
-	struct origin origin = {SOURCE_FILE, path, 0};
+	struct origin origin = {.source = SOURCE_FILE, .path = path};
 	const int fd = read_file_open_prompt(path);
 	char *text, *end;
 	ssize_t length;
