@@ -240,7 +240,7 @@ static const struct failure {
 	 "sentinels"},
 	{STATUS_UNAVAILABLE, "is a sentinel", NULL},
 	{STATUS_UNAVAILABLE, "knows no such master",
-	 "compare the URL, redis+sentinel://HOST:PORT/MASTER, with the sentinels': "
+	 "write redis+sentinel://HOST:PORT/MASTER; the masters: "
 	 "redis-cli -p 26379 SENTINEL MASTERS"},
 	{STATUS_UNAVAILABLE, "certificate", NULL},
 	{STATUS_UNAVAILABLE, "TLS",
