@@ -2,6 +2,7 @@
  * musl 1.2.3 takes every number for more than any word. */
 #include "base/text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -144,6 +145,19 @@ const char *shorten_middle(char *shown, size_t characters, const char *text)
 	strcpy(shown + head, dots);
 	strcat(shown + head, text + length_of(text, count - (kept - kept / 2)));
 	return shown;
+}
+
+size_t message_room(const char *words, ...)
+{
+	char text[4 * MESSAGE_CHARACTERS + 1];
+	size_t taken;
+	va_list arguments;
+
+	va_start(arguments, words);
+	vsnprintf(text, sizeof(text), words, arguments);
+	va_end(arguments);
+	taken = count_characters(text);
+	return taken < MESSAGE_CHARACTERS ? MESSAGE_CHARACTERS - taken : 0;
 }
 
 const char *shorten_word(char shown[SHORT_MAX_BYTES], const char *text)

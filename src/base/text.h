@@ -57,6 +57,9 @@ const char *shorten_to(char *shown, size_t characters, const char *text);
 /* The same with the dots in the middle. For paths and addresses, where both ends help. */
 const char *shorten_middle(char *shown, size_t characters, const char *text);
 
+/* How many characters of a message are left beside words that are given as to printf(3). */
+__attribute__((format(printf, 1, 2))) size_t message_room(const char *words, ...);
+
 /* Copies the letters, digits and - with which text begins, at most 40; "..." stands for the rest,
  * which may have a password: "--url:redis://..." becomes "--url...". Returns shown. */
 const char *shorten_word(char shown[SHORT_MAX_BYTES], const char *text);

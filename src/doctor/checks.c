@@ -515,7 +515,6 @@ static int check_each(struct diagnosis *all, const struct lock_list *names, stru
 {
 	const struct invocation *invocation = all->invocation;
 	const size_t named = (size_t)invocation->argc, count = named ? named : names->count;
-	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	const int64_t until_ms = clock_ms() + CHECKING_MS;
 	struct tally tally = {0};
@@ -523,7 +522,7 @@ static int check_each(struct diagnosis *all, const struct lock_list *names, stru
 	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	client.steps = &steps;
+	client.connection.story.messenger = invocation->messenger;
 	for (; result == 0 && tried < count && clock_ms() < until_ms; tried++) {
 		const struct found one = {named ? invocation->argv[tried] : names->list[tried].name,
 					  named ? &client : names->list[tried].client};

@@ -30,8 +30,6 @@ static const struct {
 	{"needed", "plain: SUBSCRIBE"},
 	{"needed", "channel: SUBSCRIBE"},
 	{"needed", script_needs},
-	{"follow", "log: XREAD:STREAMS1"},
-	{"follow all", "nothing: CLIENT|TRACKING:ON"},
 	{"cluster", "channel: SSUBSCRIBE"},
 	{"cluster", "nothing: ASKING CLUSTER|SLOTS"},
 	{"replicas", "nothing: WAIT2"},
@@ -44,13 +42,16 @@ static const struct {
 
 /* ARGV: the objects in script_needs, eight keys and two channels, each with its name; then each
  * list behind "must", or "may" for what some users do without. Returns what the user lacks of these
- * two, in the words of ACL SETUSER. If it may do nothing with an object, that is the key or the
- * channel. A command that the server does not have is not lacking. */
+ * two, in the words of ACL SETUSER: if it may do nothing with an object, that is the key or the
+ * channel. Then which commands of "must" the server does not have. */
 static const char script_text[] =
 	"local check = redis.acl_check_cmd\n"
 	"if not check then return {} end\n"
 	"local names, denied, is_reached, seen = {}, {}, {nothing = true}, {}\n"
-	"local missing = {must = {}, may = {}}\n"
+	"local missing, hidden = {must = {}, may = {}}, {must = {}, may = {}}\n"
+	"local function add(list, word)\n"
+	"  if not seen[word] then seen[word], list[#list + 1] = true, word end\n"
+	"end\n"
 	"for i = 1, 20, 2 do names[ARGV[i]] = ARGV[i + 1] end\n"
 	/* each command of each list, as permissions.lua reads them */
 	"for i = 21, #ARGV, 2 do\n"
@@ -68,11 +69,9 @@ static const char script_text[] =
 	"      else\n"
 	"        is_reached[object] = true\n"
 	"      end\n"
+	"      if not is_known then add(hidden[ARGV[i]], words[1]) end\n"
 	"    end\n"
 	"  end\n"
-	"end\n"
-	"local function add(list, word)\n"
-	"  if not seen[word] then seen[word], list[#list + 1] = true, word end\n"
 	"end\n"
 	"for i = 1, 20, 2 do\n"
 	"  if not is_reached[ARGV[i]] then\n"
@@ -82,7 +81,8 @@ static const char script_text[] =
 	"for _, q in ipairs(denied) do\n"
 	"  if is_reached[q[2]] then add(missing[q[1]], q[3]) end\n"
 	"end\n"
-	"return {table.concat(missing.must, ' '), table.concat(missing.may, ' ')}\n";
+	"return {table.concat(missing.must, ' '), table.concat(missing.may, ' '),\n"
+	"  table.concat(hidden.must, ', ')}\n";
 
 static bool is_needed(const char *use, bool is_cluster, const struct options *options)
 {
@@ -124,7 +124,7 @@ int permissions_ask(struct facts *facts, const struct options *options, struct e
 		return -1;
 	result = ask(facts, options, &keys, err);
 	reply = facts->client->reply;
-	if (result == 0 && reply_fits(reply, "ss"))
+	if (result == 0 && reply_fits(reply, "sss"))
 		snprintf(facts->denied, sizeof(facts->denied), "%s", reply_text(reply, 1));
 	return result < 0 && facts_is_gone(err) ? -1 : 0;
 }
@@ -147,21 +147,24 @@ static void report_missing(struct diagnosis *all, const char *user, const char *
 static void report_answer(struct diagnosis *all, const struct redisReply *reply, const char *user,
 			  const char *name)
 {
-	const char *missing = reply_text(reply, 0);
+	const char *missing = reply_text(reply, 0), *hidden = reply_text(reply, 2);
 
+	if (*hidden)
+		find(all, ERROR, "commands",
+		     "Jobs fail (69), waiters wait for too long, or the scripts do not notice a "
+		     "restart of the server.",
+		     "take rename-command for each of them out of the server's configuration, and "
+		     "restart the server",
+		     "the server lacks %s", hidden);
 	if (*missing && !strchr(missing, '+') && !name) {
 		find(all, NOTE, "permissions", "doctor cannot know which names this user may lock.",
 		     "name a lock: fairlock doctor NAME", "user %.80s may use some keys only",
 		     user);
 	} else if (*missing) {
 		report_missing(all, user, missing, name);
-	} else {
+	} else if (!*hidden) {
 		pass(all, "permissions", "user %.80s may do all that is needed%s%.100s", user,
 		     name ? " for lock " : "", name ? name : "");
-		if (strstr(reply_text(reply, 1), "+xread"))
-			find(all, NOTE, "permissions", "The server refuses log --follow (77).",
-			     "give the user +xread", "user %.80s cannot follow the log%s%.100s",
-			     user, name ? " of lock " : "", name ? name : "");
 	}
 }
 
@@ -186,7 +189,7 @@ static bool check_name(struct diagnosis *all, const struct facts *facts, const c
 	if (result == 0)
 		result = ask(facts, all->invocation->options, &keys, &err);
 	reply = facts->client->reply;
-	if (result == 0 && reply_fits(reply, "ss")) {
+	if (result == 0 && reply_fits(reply, "sss")) {
 		report_answer(all, reply, facts->user, name);
 		return true;
 	}
@@ -293,9 +296,7 @@ int permissions_print(const struct invocation *invocation, const char *name, str
 		if (strcmp(needs[i].use, "look") == 0 || needs[i].list == script_needs)
 			add_list(look, "", needs[i].list, true);
 	for (size_t i = 0; i < NEEDS; i++)
-		if (is_needed(needs[i].use, server_is_list(server), invocation->options) ||
-		    strcmp(needs[i].use, "follow") == 0 ||
-		    (strcmp(needs[i].use, "follow all") == 0 && !name))
+		if (is_needed(needs[i].use, server_is_list(server), invocation->options))
 			add_list(take, look, needs[i].list, false);
 	printf("ACL SETUSER %s on", user);
 	if (name)

@@ -148,15 +148,16 @@ bool report_setting(struct shown_setting *shown, const struct option_row *row,
 {
 	if (!(row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE)))
 		return false;
-	*shown = (struct shown_setting){.name = row->name, .value = ""};
+	*shown = (struct shown_setting){.name = row->name};
 	if (strcmp(row->name, "password") == 0) {
 		show_password(shown, options);
 		return true;
 	}
 	show_origin(shown, options, row);
-	shown->value = row->kind == OPTION_URL     ? server->label
-		       : options_has(options, row) ? options_origin(options, row)->value
-						   : row->fallback;
+	if (row->kind == OPTION_URL)
+		snprintf(shown->value, sizeof(shown->value), "%s", server->label);
+	else
+		option_show(shown->value, sizeof(shown->value), options, row);
 	return true;
 }
 

@@ -69,7 +69,7 @@ void report_print(const struct diagnosis *all);
 
 struct shown_setting {
 	const char *name;
-	const char *value;  /* NULL: none; never a password */
+	char value[512];    /* "": none; never a password */
 	bool is_secret;     /* it has one that is not shown */
 	const char *source; /* "flag", "environment", "file", "default"; a password: also "url" */
 	char where[512];    /* "--url", "FAIRLOCK_URL", "/etc/fairlock.conf:3"; "": nowhere */

@@ -119,7 +119,7 @@ static int no_memory(struct error *err)
 
 /* The newest entry is the first one. */
 static int add_events(struct history *history, const char *lock, const struct redisReply *entries,
-		      struct error *err)
+		      char after[ENTRY_ID_MAX_BYTES], struct error *err)
 {
 	const size_t room = history->count + reply_count(entries) + 1;
 	struct log_event *events = reallocarray(history->events, room, sizeof(*events));
@@ -127,14 +127,13 @@ static int add_events(struct history *history, const char *lock, const struct re
 	if (!events)
 		return no_memory(err);
 	history->events = events;
-	history->last_id[0] = '\0';
 	history->may_lack = reply_count(entries) >= LOG_LENGTH;
 	for (size_t i = reply_count(entries); i > 0; i--) {
 		struct log_event *event = &events[history->count];
 
 		if (read_event(event, lock, reply_at(entries, i - 1)) < 0)
 			return reply_nonsense(err);
-		strcpy(history->last_id, event->texts[EVENT_ID]);
+		strcpy(after, event->texts[EVENT_ID]);
 		if (event->time_ms < history->from_ms)
 			continue;
 		if (!copy_texts(event))
@@ -157,13 +156,13 @@ static void settle_since(struct log_query *query, int64_t now_ms)
 }
 
 int history_fetch(struct history *history, struct client *client, struct log_query *query,
-		  const struct lock_keys *keys, struct error *err)
+		  const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES], struct error *err)
 {
 	const struct redisReply *reply;
 	struct request request;
 
 	wire_look(keys, &request, "log");
-	wire_add(&request, query->after, query->since, query->wants_now ? "1" : "0");
+	wire_add(&request, after, query->since, query->wants_now ? "1" : "0");
 	connection_trace_ask(client, "for the log of lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
@@ -178,7 +177,7 @@ int history_fetch(struct history *history, struct client *client, struct log_que
 	history->holder = reply_text(reply, 3);
 	history->waiters = reply_at(reply, 4);
 	history->holds = reply_at(reply, 5);
-	return add_events(history, keys->name, reply_at(reply, 2), err);
+	return add_events(history, keys->name, reply_at(reply, 2), after, err);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -208,60 +207,16 @@ void history_free(struct history *history)
 
 /* ---- The table ---- */
 
-enum {
-	TIME,
-	NAME,
-	EVENT,
-	OWNER,
-	HOST,
-	PID,
-	USER,
-	COMMAND,
-	SLOT,
-	REASON,
-	TOKEN,
-	WAITED_MS,
-	HELD_MS,
-	WAITED,
-	HELD,
-	STATUS,
-	CAUSE,
-	BY,
-	WHO,
-	COLUMN_COUNT,
-};
-
-static const struct column columns[COLUMN_COUNT] = {
-	[TIME] = {.name = "TIME", .kind = COLUMN_TIME, .form = TIMESTAMP_EXACT},
-	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 8},
-	[EVENT] = {.name = "EVENT", .kind = COLUMN_TEXT},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 3},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 4},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 1},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[SLOT] = {.name = "SLOT", .kind = COLUMN_TEXT, .least = 4, .is_rare = true},
-	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 10},
-	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
-	[WAITED_MS] = {.name = "WAITED_MS", .kind = COLUMN_NUMBER},
-	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
-	[WAITED] = {.name = "WAITED", .kind = COLUMN_DURATION, .spare = 2},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
-	[STATUS] = {.name = "STATUS", .kind = COLUMN_NUMBER},
-	[CAUSE] = {.name = "CAUSE", .kind = COLUMN_TEXT, .least = 8, .spare = 5},
-	[BY] = {.name = "BY", .kind = COLUMN_TEXT, .least = 10, .spare = 6, .is_rare = true},
-	[WHO] = {.name = "WHO", .kind = COLUMN_TEXT, .least = 11, .spare = 1},
-};
-
+#define JSON                                                                                       \
+	"NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,BY,"      \
+	"STATUS,CAUSE"
 #define LAYOUT(begin)                                                                              \
 	{                                                                                          \
-		.name = "log", .columns = columns, .column_count = COLUMN_COUNT,                   \
+		.name = "log", .columns = JSON ",WAITED,HELD,WHO",                                 \
 		.people = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY",    \
 		.screen = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY",          \
 		.raw = begin "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",         \
-		.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS," \
-			"HELD_MS,BY,STATUS,CAUSE",                                                 \
-		.nothing = "no events",                                                            \
+		.json = JSON, .nothing = "no events",                                              \
 	}
 
 const struct layout log_layout = LAYOUT("TIME,NAME,");
@@ -270,33 +225,30 @@ const struct layout log_layout_of_one = LAYOUT("TIME,");
 static int add_line(struct table *table, const struct log_event *event, struct error *err)
 {
 	const char *const *texts = event->texts;
-	struct table_row row = {.cells = {[NAME] = texts[EVENT_LOCK],
-					  [EVENT] = texts[EVENT_NAME],
-					  [OWNER] = texts[EVENT_OWNER],
-					  [TOKEN] = texts[EVENT_TOKEN],
-					  [STATUS] = texts[EVENT_STATUS],
-					  [CAUSE] = texts[EVENT_CAUSE],
-					  [SLOT] = texts[EVENT_SLOT]}};
+	struct table_row row = {.cells = {[COLUMN_NAME] = texts[EVENT_LOCK],
+					  [COLUMN_EVENT] = texts[EVENT_NAME],
+					  [COLUMN_OWNER] = texts[EVENT_OWNER],
+					  [COLUMN_TOKEN] = texts[EVENT_TOKEN],
+					  [COLUMN_STATUS] = texts[EVENT_STATUS],
+					  [COLUMN_CAUSE] = texts[EVENT_CAUSE],
+					  [COLUMN_SLOT] = texts[EVENT_SLOT]}};
 	const bool is_short = table_is_short(table);
 	struct owner_process process;
 	char actor[OWNER_SHOWN_BYTES], who[BY_MAX_BYTES];
 
 	if (*texts[EVENT_ACTOR])
-		row.cells[BY] = owner_show(actor, MESSAGE_CHARACTERS, texts[EVENT_ACTOR]);
-	owner_parse(&process, texts[EVENT_BY]);
-	row.cells[HOST] = process.host;
-	row.cells[PID] = process.pid;
-	row.cells[USER] = process.user;
+		row.cells[COLUMN_BY] = owner_show(actor, MESSAGE_CHARACTERS, texts[EVENT_ACTOR]);
+	owner_fill_row(&row, &process, texts[EVENT_BY]);
 	snprintf(who, sizeof(who), "%s%s%s", process.user, *process.host ? "@" : "", process.host);
-	row.cells[WHO] = who;
-	row.cells[COMMAND] = is_short && *process.reason ? process.reason : process.command;
-	row.cells[REASON] = process.reason;
-	table_row_number(&row, TIME, event->time_ms);
-	table_row_number(&row, WAITED_MS, event->waited_ms);
-	table_row_number(&row, HELD_MS, event->held_ms);
+	row.cells[COLUMN_WHO] = who;
+	if (is_short && *process.reason)
+		row.cells[COLUMN_COMMAND] = process.reason;
+	table_row_number(&row, COLUMN_TIME, event->time_ms);
+	table_row_number(&row, COLUMN_WAITED_MS, event->waited_ms);
+	table_row_number(&row, COLUMN_HELD_MS, event->held_ms);
 	if (!is_short || event->waited_ms > 0)
-		row.cells[WAITED] = row.cells[WAITED_MS];
-	row.cells[HELD] = row.cells[HELD_MS];
+		row.cells[COLUMN_WAITED] = row.cells[COLUMN_WAITED_MS];
+	row.cells[COLUMN_HELD] = row.cells[COLUMN_HELD_MS];
 	return table_add(table, &row, err);
 }
 
@@ -469,20 +421,11 @@ static bool read_time(struct reading *time, int64_t now_ms, int64_t *ms)
 	return *ms >= 0;
 }
 
-/* The text may be "1h30", or the words of other programs: "2 hours ago", "-2h". */
 static int refuse(const char *text, const char *fault, struct error *err)
 {
-	char guess[DURATION_GUESS_BYTES], shown[SHORT_MAX_BYTES], words[48], *ago;
+	char shown[SHORT_MAX_BYTES];
 
-	snprintf(words, sizeof(words), "%s", *text == '-' ? text + 1 : text);
-	ago = strstr(words, " ago");
-	if (ago && ago[4] == '\0')
-		*ago = '\0';
-	shorten(shown, text);
-	if (duration_guess(guess, words))
-		return fail(err, STATUS_USAGE, "cannot use --since '%s': did you mean %s?", shown,
-			    guess);
-	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shown, fault);
+	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shorten(shown, text), fault);
 }
 
 /* A duration counts from the server's time, so the script subtracts it; a time is the same on both

@@ -1,5 +1,5 @@
 /* The events of locks: asked of the server with the log script, and added to a table. Then what
- * `log` makes of them: figures, a drawing, and those that are still to come. */
+ * `log` makes of them: figures, and a drawing. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,6 @@
 #include "output/table.h"
 
 struct client;
-struct invocation;
 struct lock_keys;
 struct options;
 struct redisReply;
@@ -64,7 +63,6 @@ struct history {
 		*events; /* those of one lock are in the order in which they were written */
 	size_t count;
 	/* as the reply for the last lock tells it */
-	char last_id[ENTRY_ID_MAX_BYTES]; /* of its newest entry, shown or not; "": there is none */
 	bool may_lack; /* the server may have dropped earlier events: a log has an end */
 	int64_t now_ms;
 	int64_t from_ms; /* events from here on were asked for; UNKNOWN_MS: all */
@@ -75,7 +73,6 @@ struct history {
 };
 
 struct log_query {
-	char after[ENTRY_ID_MAX_BYTES]; /* only events behind this entry; "": all */
 	char since[24];  /* only events of the last so many ms, or since "@TIME" in ms; "": all */
 	bool wants_now;  /* also the holder and the waiters */
 	int64_t from_ms; /* what since means; UNKNOWN_MS until the server's time is known */
@@ -88,9 +85,10 @@ int since_parse(struct log_query *query, const char *text, struct error *err);
 /* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */
 int64_t event_number(const char *text);
 
-/* Asks for the events of a lock, and adds them. Returns 0, or -1. */
+/* Asks for the events of a lock, and adds them: those behind the entry `after` ("": all), which is
+ * the newest one then. Returns 0, or -1. */
 int history_fetch(struct history *history, struct client *client, struct log_query *query,
-		  const struct lock_keys *keys, struct error *err);
+		  const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES], struct error *err);
 
 /* Sorts by time; events of the same time stay in the order of adding. */
 void history_sort(struct history *history);
@@ -105,12 +103,6 @@ int history_add_lines(const struct history *history, struct table *table,
 		      const struct options *options, bool are_first, struct error *err);
 
 /* ---- What log makes of them ---- */
-
-/* Prints the events so far of one lock, or with keys == NULL of all, then each new one, also of
- * locks that appear later, and on all nodes of a cluster. Goes on when the server is away for a
- * while. Returns 0 when nobody reads the output any more, or -1. */
-int follow(const struct invocation *invocation, const struct lock_keys *keys,
-	   struct log_query *query, struct table *table, struct error *err);
 
 /* Prints how often a lock was taken, how long that took and lasted, and how busy it was. Returns 0,
  * or -1 with STATUS_OS. */

@@ -361,22 +361,11 @@ void wire_release_as(const struct lock *lock, struct request *request, const cha
 	put_release(lock, request, owner, "any", "", "", "");
 }
 
-void wire_force(const struct lock *lock, struct request *request, const char *token,
-		const char *only)
+void wire_intervene(const struct lock *lock, struct request *request, const char *what,
+		    const char *token, const char *only)
 {
-	put_release(lock, request, "", "force", token, "", only);
+	put_release(lock, request, "", what, token, "", only);
 	wire_add(request, lock->by);
-}
-
-void wire_stop(const struct lock *lock, struct request *request, const char *only, const char *list)
-{
-	put_release(lock, request, "", "stop", "", "", only);
-	wire_add(request, lock->by, list);
-}
-
-void wire_forget(const struct lock *lock, struct request *request)
-{
-	put_release(lock, request, "", "forget", "", "", "");
 }
 
 static void put_leave(struct request *request, const char *id, const char *own_id, const char *mode)
@@ -614,23 +603,25 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 int lock_read_release(const struct redisReply *reply, enum release_outcome *outcome,
 		      struct error *err)
 {
-	if (is_tagged(reply, "released", 2))
-		*outcome = RELEASED;
-	else if (is_tagged(reply, "kept", 2))
-		*outcome = RELEASE_KEPT;
-	else if (is_tagged(reply, "forced", 3))
-		*outcome = RELEASE_FORCED;
-	else if (is_tagged(reply, "free", 1))
-		*outcome = RELEASE_FREE;
-	else if (is_tagged(reply, "forgot", 2))
-		*outcome = RELEASE_FORGOT;
-	else if (is_tagged(reply, "not held", 3))
-		*outcome = RELEASE_NOT_HELD;
-	else if (is_tagged(reply, "not acquired", 1))
-		*outcome = RELEASE_NOT_ACQUIRED;
-	else
-		return lock_refused(reply, err);
-	return 0;
+	static const struct {
+		const char *tag;
+		size_t elements;
+	} answers[] = {
+		[RELEASED] = {"released", 2},
+		[RELEASE_KEPT] = {"kept", 2},
+		[RELEASE_FORCED] = {"forced", 3},
+		[RELEASE_FREE] = {"free", 1},
+		[RELEASE_FORGOT] = {"forgot", 2},
+		[RELEASE_NOT_HELD] = {"not held", 3},
+		[RELEASE_NOT_ACQUIRED] = {"not acquired", 1},
+	};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (is_tagged(reply, answers[i].tag, answers[i].elements)) {
+			*outcome = (enum release_outcome)i;
+			return 0;
+		}
+	return lock_refused(reply, err);
 }
 
 /* ---- Grants by message ---- */

@@ -77,10 +77,9 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s", strerror(ENOMEM));
 }
 
-/* Notes in owners what the reply of CLUSTER SLOTS says. A node that is not known yet is added with
- * the user and password of `like`; without `like`, it has the place nodes->count. */
+/* Notes what the reply of CLUSTER SLOTS says. The nodes have the user and password of `like`. */
 static int read_owners(struct cluster_nodes *nodes, const struct client *client,
-		       const struct server *like, uint16_t owners[CLUSTER_SLOTS], struct error *err)
+		       const struct server *like, struct error *err)
 {
 	struct endpoint master;
 
@@ -91,56 +90,30 @@ static int read_owners(struct cluster_nodes *nodes, const struct client *client,
 			return reply_nonsense(err);
 		const size_t place = find(nodes, &master);
 
-		if (like && place == nodes->count && !add(nodes, like, &master))
+		if (place == nodes->count && !add(nodes, like, &master))
 			return no_memory(err);
 		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
 		     slot++)
-			owners[slot] = (uint16_t)(place + 1);
+			nodes->owners[slot] = (uint16_t)(place + 1);
 	}
 	return 0;
 }
 
-static const struct request which_slots = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
-
-bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms)
-{
-	uint16_t owners[CLUSTER_SLOTS] = {0};
-	struct error ignored;
-	size_t i = 0;
-
-	while (nodes->owners && i < nodes->count &&
-	       cluster_nodes_has_lost(nodes, nodes->clients + i))
-		i++;
-	return nodes->owners && i < nodes->count &&
-	       client_call(&nodes->clients[i], &which_slots, until_ms, false, &ignored) == 0 &&
-	       read_owners(nodes, &nodes->clients[i], NULL, owners, &ignored) == 0 &&
-	       memcmp(owners, nodes->owners, sizeof(owners)) != 0;
-}
-
-/* Makes room for the clients and their steps. Those there were are closed. */
+/* Makes room for the clients. Those there were are closed. */
 static int make_room(struct cluster_nodes *nodes, size_t count, struct error *err)
 {
 	const size_t room = count + 1; /* there may be none */
 
 	free(nodes->clients);
-	free(nodes->steps);
 	nodes->clients = calloc(room, sizeof(*nodes->clients));
-	nodes->steps = calloc(room, sizeof(*nodes->steps));
-	if (nodes->clients && nodes->steps)
-		return 0;
-	free(nodes->clients); /* none of them is initialised, so none may be closed */
-	nodes->clients = NULL;
-	no_memory(err);
-	return -1;
+	return nodes->clients ? 0 : no_memory(err);
 }
 
 static void init_client(struct cluster_nodes *nodes, size_t place, const struct server *server,
 			int64_t timeout_ms)
 {
 	client_init(&nodes->clients[place], server, timeout_ms);
-	if (nodes->messenger)
-		nodes->clients[place].steps = &nodes->steps[place];
-	nodes->steps[place].messenger = nodes->messenger;
+	nodes->clients[place].connection.story.messenger = nodes->messenger;
 }
 
 /* What the seed says; nothing is known of the slots if this fails. */
@@ -157,7 +130,7 @@ static int find_masters(struct cluster_nodes *nodes, const struct client *seed,
 	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
 	if (!nodes->servers || !nodes->gaps || !nodes->owners)
 		no_memory(err);
-	else if (read_owners(nodes, seed, server, nodes->owners, err) == 0)
+	else if (read_owners(nodes, seed, server, err) == 0)
 		return 0;
 	free(nodes->owners);
 	nodes->owners = NULL;
@@ -168,6 +141,7 @@ static int find_masters(struct cluster_nodes *nodes, const struct client *seed,
 static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
 			 struct error *err)
 {
+	static const struct request which_slots = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
 	struct client *seed = nodes->clients;
 	const int64_t timeout_ms = seed->timeout_ms;
 	int result;
@@ -215,7 +189,6 @@ void cluster_nodes_close(struct cluster_nodes *nodes)
 	free(nodes->owners);
 	free(nodes->gaps);
 	free(nodes->clients);
-	free(nodes->steps);
 	free(nodes->servers);
 	*nodes = (struct cluster_nodes){0};
 }

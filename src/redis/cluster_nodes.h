@@ -16,7 +16,6 @@ struct cluster_nodes {
 	struct client *clients; /* one for each */
 	size_t count;
 	const struct messenger *messenger; /* is told their steps; NULL: none is */
-	struct connection_trace *steps;    /* one for each client; NULL: they are not told */
 	/* of a cluster, else NULL */
 	struct server *servers; /* they own their seeds and labels, and borrow the rest */
 	uint16_t *owners;       /* of each slot: 1 + the place of its node; 0: it has none */
@@ -30,10 +29,6 @@ int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
 		       struct error *err);
 
 void cluster_nodes_close(struct cluster_nodes *nodes);
-
-/* Whether slots of a cluster have other masters by now than when the nodes were found. Not if no
- * node says so. */
-bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms);
 
 /* Notes that a node of a cluster did not answer: the other nodes can be seen all the same. Returns
  * false, and changes nothing, when that is no reason to go on without the node. */

@@ -17,7 +17,7 @@ setting() {
 	printf '%s\n' '# ours' "url = unix:$SERVER_SOCKET" 'password = SECRET' 'lease = 1m' 'wait = 7' 'lease = 2m' \
 		>"$HOME/.config/fairlock.conf"
 	unset FAIRLOCK_URL
-	export FAIRLOCK_WAIT=8s FAIRLOCK_SIGNAL=INT
+	export FAIRLOCK_WAIT=8s FAIRLOCK_SIGNAL=int
 	doctor 0 --replicas 0
 	assert_equal "$(setting url where)" "$HOME/.config/fairlock.conf:2"
 	assert_equal "$(setting lease where)" "$HOME/.config/fairlock.conf:6"

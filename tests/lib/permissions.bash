@@ -1,15 +1,14 @@
 # Users of the server with the rules of doctor --acl, or with less, on several servers: `load helpers`, then this.
 
 # rule USER: the words of ACL SETUSER for a user, one a line, as `fairlock doctor --acl` prints them. backup locks names
-# that begin with backup-, also some with braces, and does not follow a log; watcher only looks at them; jobs locks all,
-# monitor looks at all.
+# that begin with backup-, also some with braces; watcher only looks at them; jobs locks all, monitor looks at all.
 rule() {
 	{
 		echo "ACL SETUSER fairlock on >SECRET"
 		case $1 in
 		backup)
-			acl 'backup-*' | sed 's/ +xread//'
-			acl 'backup-{db}*' | sed 's/ ~backup-{db}\*//; s/ +xread//' # backup-* has that one
+			acl 'backup-*'
+			acl 'backup-{db}*' | sed 's/ ~backup-{db}\*//' # backup-* has that one
 			;;
 		watcher) acl 'backup-*' | sed '$d' ;;
 		monitor) acl | sed '$d' ;;

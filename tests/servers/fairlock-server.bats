@@ -75,9 +75,9 @@ check_rule() {
 	check_rule redis
 }
 
-@test "the rule for all locks permits what those for one prefix and for looking permit, and following a log" {
+@test "the rule for all locks permits what those for one prefix and for looking permit" {
 	assert_equal "$(rule jobs | grep '^+' | sort)" \
-		"$({ rule backup && rule monitor && printf '%s\n' +xread '+client|tracking'; } | grep '^+' | sort -u)"
+		"$({ rule backup && rule monitor; } | grep '^+' | sort -u)"
 	assert_equal "$(rule jobs | grep '^[~&]')" $'~*\n&redisson_lock__channel:*'
 }
 
@@ -120,7 +120,6 @@ check_commands() {
 	assert_output 'job yes'
 	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
 	assert_output 'job held 1'
-	wait_until is_tracked
 	"$FAIRLOCK" release --owner "$owner" job
 	wait_until followed
 	"$FAIRLOCK" wrap --shared 'a {b} c' true
@@ -140,8 +139,6 @@ check_commands() {
 	run -0 "$FAIRLOCK" release --force job
 	assert_equal "$(as_admin ACL LOG)" ''
 }
-
-is_tracked() { as_admin CLIENT LIST | grep -q 'flags=[A-Za-z]*t'; }
 
 @test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
 	check_commands system
