@@ -3,6 +3,7 @@
 #include "cli/options.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -99,8 +100,8 @@ static const struct option_row option_rows[] = {
 	 WRAP, SOURCE_FLAG},
 
 	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", OPTION_DURATION,
-	 IN(lease_ms), TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL, .fallback = "30s", 1000,
-	 DAY_MS, "a duration from 1s to 1d", .section = "Limits"},
+	 IN(lease_ms), TAKE | COMMAND_RENEW, SOURCE_ALL, .fallback = "30s", 1000, DAY_MS,
+	 "a duration from 1s to 1d", .section = "Limits"},
 	{0, "max-hold", "DUR", "stop COMMAND after DUR, and exit with 124", OPTION_DURATION,
 	 IN(max_hold_ms), TAKE, SOURCE_ALL, .min = 1, LONGEST_MS, "a duration over 0"},
 	{'s', "signal", "SIG", "stop COMMAND with this signal", OPTION_SIGNAL, IN(signal), WRAP,
@@ -157,6 +158,8 @@ static const struct option_row option_rows[] = {
 	 SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR, SOURCE_FLAG},
 	{0, "raw", "", "print columns without padding", OPTION_FLAG, IN(raw), SHOW, SOURCE_FLAG},
 	{0, "noheadings", "", "print no headings", OPTION_FLAG, IN(no_headings), SHOW, SOURCE_FLAG},
+	{0, "acl", "", "print the ACL lines of a user for NAME, for redis-cli", OPTION_FLAG,
+	 IN(acl), COMMAND_DOCTOR, SOURCE_FLAG},
 	{'o', "output", "COLS", "print these columns; +COLS adds them, -o help lists all",
 	 OPTION_COLUMNS, IN(columns), SHOW, SOURCE_FLAG},
 	{'q', "quiet", "", "print nothing if the lock is busy", OPTION_FLAG, IN(quiet), ALL,
@@ -188,7 +191,6 @@ static const struct {
 	{"wait", COMMAND_RELEASE, "with --stop: wait at most DUR; 0: only ask", ""},
 	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 30d (with --while-pid: 1d)", ""},
 	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 30d", "that of acquire"},
-	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
 	{"max-hold", COMMAND_ACQUIRE, "with --while-pid: release after DUR, even if PID lives", ""},
 	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
 	{"json", COMMAND_ACQUIRE, "print name, owner, token, lease, mode and slot as JSON", ""},
@@ -371,8 +373,7 @@ static void store(struct options *options, const struct option_row *row, const c
  * command has none. */
 static bool is_long_lease(const struct option_row *row, unsigned command)
 {
-	return row->offset == offsetof(struct options, lease_ms) &&
-	       !(command & (COMMAND_WRAP | COMMAND_DOCTOR));
+	return row->offset == offsetof(struct options, lease_ms) && command != COMMAND_WRAP;
 }
 
 /* Why the value is not as this command expects it. */
@@ -493,4 +494,27 @@ const struct origin *options_origin(const struct options *options, const struct 
 bool options_has(const struct options *options, const struct option_row *row)
 {
 	return options_origin(options, row)->source != 0;
+}
+
+void option_show(char *text, size_t size, const struct options *options,
+		 const struct option_row *row)
+{
+	const void *member = (const char *)options + row->offset;
+	char duration[DURATION_MAX_BYTES], name[SIGNAL_MAX_BYTES];
+
+	if (!options_has(options, row))
+		snprintf(text, size, "%s", row->fallback);
+	else if (kinds[row->kind].parse == duration_parse)
+		snprintf(text, size, "%s",
+			 duration_show_fraction(duration, *(const int64_t *)member));
+	else if (row->kind == OPTION_SIGNAL)
+		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
+	else if (kinds[row->kind].member == AN_INT64)
+		snprintf(text, size, "%" PRId64, *(const int64_t *)member);
+	else if (kinds[row->kind].member == AN_INT)
+		snprintf(text, size, "%d", *(const int *)member);
+	else if (kinds[row->kind].member == A_BOOL)
+		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
+	else /* a text; a list has no variable */
+		snprintf(text, size, "%s", *(const char *const *)member);
 }

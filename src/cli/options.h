@@ -116,6 +116,7 @@ struct options {
 		bool raw;
 		bool no_headings;
 		const char *columns;
+		bool acl;
 	};
 	bool help;    /* --help was given: the other options do not count */
 	bool version; /* so was --version */
@@ -201,6 +202,10 @@ bool options_want_help(const struct options *options);
 
 /* Where the row was set. */
 const struct origin *options_origin(const struct options *options, const struct option_row *row);
+
+/* Writes the value of a row, as a configuration file would have it, or its default. */
+void option_show(char *text, size_t size, const struct options *options,
+		 const struct option_row *row);
 
 /* Whether the row is set. */
 bool options_has(const struct options *options, const struct option_row *row);

@@ -445,6 +445,7 @@ static const struct {
 	{"supersede", {"no-wait", "skip", "slots", "shared"}},
 	{"stop", {"force", "token", "forget-run"}},
 	/* The format is fixed. */
+	{"acl", {"json", "quiet"}},
 	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "sort"}},
 	/* A screen is for people, and has no end. */
 	{"watch", {"json", "raw", "remove"}},

@@ -240,7 +240,7 @@ static const struct failure {
 	 "sentinels"},
 	{STATUS_UNAVAILABLE, "is a sentinel", NULL},
 	{STATUS_UNAVAILABLE, "knows no such master",
-	 "compare the URL, redis+sentinel://HOST:PORT/MASTER, with the sentinels': "
+	 "write redis+sentinel://HOST:PORT/MASTER; the masters: "
 	 "redis-cli -p 26379 SENTINEL MASTERS"},
 	{STATUS_UNAVAILABLE, "certificate", NULL},
 	{STATUS_UNAVAILABLE, "TLS",
@@ -269,7 +269,7 @@ static const struct failure {
 	{STATUS_REFUSED, "certificate",
 	 "give a certificate that the server trusts: --tls-cert and --tls-key"},
 	{STATUS_REFUSED, "",
-	 "give the user what PERMISSIONS in fairlock(1) lists; fairlock doctor NAME says what is "
+	 "give the user what fairlock doctor --acl NAME prints; fairlock doctor NAME says what is "
 	 "missing for a lock"},
 	{STATUS_CONFIG, "list of hosts",
 	 "write the master alone, redis://HOST, or the sentinels that watch it: "
