@@ -120,7 +120,7 @@ check_commands() {
 	assert_output 'job yes'
 	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
 	assert_output 'job held 1'
-	wait_until is_tracked
+	wait_until test -s followed
 	"$FAIRLOCK" release --owner "$owner" job
 	wait_until followed
 	"$FAIRLOCK" wrap --shared 'a {b} c' true
@@ -140,8 +140,6 @@ check_commands() {
 	run -0 "$FAIRLOCK" release --force job
 	assert_equal "$(as_admin ACL LOG)" ''
 }
-
-is_tracked() { as_admin CLIENT LIST | grep -q 'flags=[A-Za-z]*t'; }
 
 @test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
 	check_commands system
