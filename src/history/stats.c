@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "history/events.h"
-#include "history/intervals.h"
 #include "output/timestamp.h"
 #include "redis/reply.h"
 
