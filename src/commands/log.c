@@ -24,15 +24,18 @@
 /* From one look for new events to the next. */
 #define PERIOD_MS 1000
 
-/* From one search for locks, and for the nodes that have them, to the next; longer by four times
- * what it takes, because the server goes through all its keys, and a hung node delays the others.
- */
+/* From one search for locks, and for the nodes that have them, to the next; and four times as long
+ * as it takes, because a server goes through all its keys, and a hung node delays the others. */
 #define SEARCH_MS 5000
+
+/* A lock that was not found for so long is forgotten: a log expires a week after its last use. */
+#define FORGET_MS (INT64_C(10) * 24 * 3600 * 1000)
 
 /* A lock whose log is read. */
 struct logged {
 	char *name;
 	struct client *client;          /* of the node that has it; NULL: none is known */
+	int64_t found_ms;               /* when it was found there last */
 	char after[ENTRY_ID_MAX_BYTES]; /* its latest entry that was read; "": none */
 	bool is_told;                   /* the user knows why its log cannot be read */
 };
@@ -73,18 +76,17 @@ static int note_lock(void *reader, const char *name, struct client *client, stru
 		r->count++;
 	}
 	r->locks[i].client = client;
+	r->locks[i].found_ms = clock_ms();
 	return 0;
 }
 
-/* Forgets locks whose logs have expired, unless their node may be one that cannot be seen. */
+/* A lock that is not found may be on its way to another node, or its node may be away. */
 static void forget_locks(struct reader *r)
 {
-	struct error ignored;
-	const bool has_gap = cluster_nodes_check(&r->nodes, &ignored) < 0;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < r->count; i++)
-		if (r->locks[i].client || has_gap)
+		if (clock_ms() - r->locks[i].found_ms < FORGET_MS)
 			r->locks[kept++] = r->locks[i];
 		else
 			free(r->locks[i].name);
@@ -228,7 +230,7 @@ static int follow(struct reader *r, struct error *err)
 			complain("%s", err->text);
 			is_told = true;
 		}
-	} while (fflush(stdout) == 0 && poll(&output, 1, PERIOD_MS) == 0);
+	} while (fflush(stdout) == 0 && poll(&output, 1, PERIOD_MS) <= 0);
 	if (output.revents) /* without a new event no write would tell it */
 		raise(SIGPIPE);
 	return 0;

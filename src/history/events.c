@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -269,12 +270,11 @@ int history_add_lines(const struct history *history, struct table *table,
 
 /* A time while it is read. */
 struct reading {
-	const char *at;  /* what is left of the text */
-	struct tm local; /* or of the zone */
-	int fraction_ms;
+	const char *at;   /* what is left of the text */
+	struct tm parts;  /* local time, or that of the zone */
+	int64_t after_ms; /* so much later: behind a point */
 	bool has_zone;
-	int ahead_s;       /* of UTC, in the zone */
-	const char *fault; /* of a number that is too large or too small; NULL: none */
+	int ahead_minutes; /* of UTC, in the zone */
 };
 
 /* Skips a text of this form, in which # is any digit. Returns its beginning, or NULL if the rest of
@@ -295,36 +295,14 @@ static int two_digits(const char *text)
 	return (text[0] - '0') * 10 + text[1] - '0';
 }
 
-/* 2026-11-23 */
-static bool read_date(struct reading *time)
-{
-	const char *const date = skip(time, "####-##-##");
-	struct tm day;
-
-	if (!date)
-		return false;
-	time->local.tm_year = two_digits(date) * 100 + two_digits(date + 2) - 1900;
-	time->local.tm_mon = two_digits(date + 5) - 1;
-	time->local.tm_mday = two_digits(date + 8);
-	day = time->local;
-	timegm(&day); /* turns February 30 into March 2 */
-	if (time->local.tm_year < 70)
-		time->fault = "it is before 1970";
-	else if (day.tm_mon != time->local.tm_mon || day.tm_mday != time->local.tm_mday)
-		time->fault = "there is no such day";
-	return !time->fault;
-}
-
-/* Digits behind a point: as milliseconds, without what is less. */
+/* Digits behind a point, if there are any: as milliseconds, without what is less. */
 static bool read_fraction(struct reading *time)
 {
-	const char *digit = skip(time, "#");
+	const char *digit = skip(time, ".#");
 
-	if (!digit)
-		return false;
 	for (int weight = 100; digit; weight /= 10, digit = skip(time, "#"))
-		time->fraction_ms += weight * (*digit - '0');
-	return true;
+		time->after_ms += weight * (time->at[-1] - '0');
+	return *time->at != '.';
 }
 
 /* 03:00, 3:00, 03:00:12, 03:00:12.345 */
@@ -335,90 +313,104 @@ static bool read_clock(struct reading *time)
 
 	if (!two && !one)
 		return false;
-	time->local.tm_hour = two ? two_digits(two) : *one - '0';
-	time->local.tm_min = two_digits(time->at - 2);
+	time->parts.tm_hour = two ? two_digits(two) : *one - '0';
+	time->parts.tm_min = two_digits(time->at - 2);
 	seconds = skip(time, ":##");
-	if (seconds)
-		time->local.tm_sec = two_digits(seconds + 1);
-	if (seconds && skip(time, ".") && !read_fraction(time))
-		return false;
-	if (time->local.tm_hour > 23 || time->local.tm_min > 59 || time->local.tm_sec > 59)
-		time->fault = "there is no such time of day";
-	return !time->fault;
+	if (!seconds)
+		return true;
+	time->parts.tm_sec = two_digits(seconds + 1);
+	return read_fraction(time);
 }
 
 /* Z, +01:00, -0500 */
 static bool read_zone(struct reading *time)
 {
-	const bool is_behind = *time->at == '-';
+	const int sign = *time->at == '-' ? -1 : 1;
 	const char *zone;
-	int minutes;
 
 	time->has_zone = true;
 	if (skip(time, "Z"))
 		return true;
-	if (!skip(time, is_behind ? "-" : "+"))
+	if (!skip(time, sign < 0 ? "-" : "+"))
 		return false;
 	zone = skip(time, "##:##");
 	if (!zone)
 		zone = skip(time, "####");
-	if (!zone)
-		return false;
-	minutes = two_digits(time->at - 2);
-	if (two_digits(zone) > 14 || minutes > 59)
-		time->fault = "there is no such time zone";
-	time->ahead_s = (is_behind ? -60 : 60) * (two_digits(zone) * 60 + minutes);
-	return !time->fault;
+	if (zone)
+		time->ahead_minutes = sign * (two_digits(zone) * 60 + two_digits(time->at - 2));
+	return zone && two_digits(time->at - 2) < 60;
 }
 
-/* The day, and the time of that day; without a time it is midnight. */
+/* The day, and the time of that day; without a time it is midnight. Only behind a date there may be
+ * a zone. */
 static bool read_day_and_clock(struct reading *time)
 {
 	const bool is_yesterday = skip(time, "yesterday");
 	const bool is_word = is_yesterday || skip(time, "today");
-	const bool is_date = !is_word && read_date(time);
+	const char *const date = skip(time, "####-##-##");
 
-	time->local.tm_hour = time->local.tm_min = time->local.tm_sec = 0;
-	time->local.tm_mday -= is_yesterday;
-	if (!is_word && !is_date)
-		return !time->fault && read_clock(time);
-	if (*time->at == '\0')
+	time->parts.tm_isdst = -1;
+	if (is_yesterday) {
+		time->parts.tm_mday--;
+		time->parts.tm_hour = 12; /* which each day has */
+		mktime(&time->parts);
+	}
+	time->parts.tm_hour = time->parts.tm_min = time->parts.tm_sec = 0;
+	if (date) {
+		time->parts.tm_year = two_digits(date) * 100 + two_digits(date + 2) - 1900;
+		time->parts.tm_mon = two_digits(date + 5) - 1;
+		time->parts.tm_mday = two_digits(date + 8);
+	}
+	if ((is_word || date) && *time->at == '\0')
 		return true;
-	if (!skip(time, " ") && !(is_date && skip(time, "T")))
+	if ((is_word || date) && !skip(time, " ") && !(date && skip(time, "T")))
 		return false;
-	return read_clock(time) && (*time->at == '\0' || !is_date || read_zone(time));
+	return read_clock(time) && (*time->at == '\0' || !date || read_zone(time));
 }
 
-/* Seconds since the epoch behind an @. */
-static bool read_epoch(struct reading *time, int64_t *ms)
+/* Whether there is such a day and time: timegm turns February 30 into March 2. */
+static bool is_real(const struct reading *time)
 {
-	const size_t digits = strspn(time->at, DIGITS);
-	const int64_t seconds = read_digits(time->at, digits);
+	const struct tm *const given = &time->parts;
+	struct tm real = *given;
 
-	time->at += digits;
-	if (seconds == UNKNOWN_MS || (skip(time, ".") && !read_fraction(time)))
-		return false;
-	*ms = seconds * 1000 + time->fraction_ms;
-	return *time->at == '\0';
+	timegm(&real);
+	return real.tm_mon == given->tm_mon && real.tm_mday == given->tm_mday &&
+	       real.tm_hour == given->tm_hour && real.tm_min == given->tm_min &&
+	       real.tm_sec == given->tm_sec && abs(time->ahead_minutes) < 15 * 60;
 }
 
-static bool read_time(struct reading *time, int64_t now_ms, int64_t *ms)
+/* Reads "now", seconds since the epoch behind an @, or a day and a time. Returns why that is no
+ * time, or NULL. */
+static const char *read_time(const char *text, int64_t now_ms, int64_t *ms)
 {
+	static const char examples[] =
+		"write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS";
 	const time_t now = (time_t)(now_ms / 1000);
+	struct reading time = {.at = text};
 
 	*ms = now_ms;
-	if (strcmp(time->at, "now") == 0)
-		return true;
-	if (skip(time, "@"))
-		return read_epoch(time, ms);
-	localtime_r(&now, &time->local);
-	if (!read_day_and_clock(time) || *time->at != '\0')
-		return false;
-	time->local.tm_isdst = -1;
-	*ms = time->has_zone ? ((int64_t)timegm(&time->local) - time->ahead_s) * 1000
-			     : (int64_t)mktime(&time->local) * 1000;
-	*ms += time->fraction_ms;
-	return *ms >= 0;
+	if (strcmp(text, "now") == 0)
+		return NULL;
+	if (skip(&time, "@")) {
+		const size_t digits = strspn(time.at, DIGITS);
+
+		*ms = read_digits(time.at, digits);
+		time.at += digits;
+		if (*ms == UNKNOWN_MS || !read_fraction(&time) || *time.at)
+			return examples;
+		*ms = *ms * 1000 + time.after_ms;
+		return NULL;
+	}
+	localtime_r(&now, &time.parts);
+	if (!read_day_and_clock(&time) || *time.at)
+		return examples;
+	if (!is_real(&time))
+		return "there is no such day or time";
+	*ms = 1000 * (int64_t)(time.has_zone ? timegm(&time.parts) - 60 * time.ahead_minutes
+					     : mktime(&time.parts));
+	*ms = MAX(*ms + time.after_ms, 0);
+	return NULL;
 }
 
 static int refuse(const char *text, const char *fault, struct error *err)
@@ -433,7 +425,7 @@ static int refuse(const char *text, const char *fault, struct error *err)
 int since_parse(struct log_query *query, const char *text, struct error *err)
 {
 	const int64_t now_ms = wall_ms();
-	struct reading time = {.at = text};
+	const char *fault;
 	int64_t ms;
 
 	query->from_ms = UNKNOWN_MS;
@@ -441,14 +433,11 @@ int since_parse(struct log_query *query, const char *text, struct error *err)
 		snprintf(query->since, sizeof(query->since), "%" PRId64, ms);
 		return 0;
 	}
-	if (!read_time(&time, now_ms, &ms))
-		return refuse(text,
-			      time.fault ? time.fault
-					 : "write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or "
-					   "@SECONDS",
-			      err);
-	if (ms > now_ms)
-		return refuse(text, "it is in the future", err);
+	fault = read_time(text, now_ms, &ms);
+	if (!fault && ms > now_ms)
+		fault = "it is in the future";
+	if (fault)
+		return refuse(text, fault, err);
 	snprintf(query->since, sizeof(query->since), "@%" PRId64, ms);
 	query->from_ms = ms;
 	return 0;

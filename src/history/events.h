@@ -1,5 +1,5 @@
 /* The events of locks: asked of the server with the log script, and added to a table. Then what
- * `log` makes of them: figures, and a drawing. */
+ * `log` makes of them: intervals, figures, and a drawing. */
 #pragma once
 
 #include <stdbool.h>
@@ -102,7 +102,44 @@ extern const struct layout log_layout, log_layout_of_one;
 int history_add_lines(const struct history *history, struct table *table,
 		      const struct options *options, bool are_first, struct error *err);
 
-/* ---- What log makes of them ---- */
+/* ---- Intervals: each waiter and holder, from when to when ---- */
+
+enum interval_end {
+	INTERVAL_UNKNOWN, /* nothing tells it */
+	INTERVAL_GOES_ON,
+	INTERVAL_RELEASED,
+	INTERVAL_BROKEN, /* expired, forced or lost */
+	INTERVAL_LEFT,   /* the queue, without a grant */
+};
+
+/* A process that waited, and then held the lock or left the queue, or still does either. Always
+ * waits_ms <= holds_ms <= ends_ms. */
+struct interval {
+	int64_t waits_ms; /* when it began to wait */
+	int64_t holds_ms; /* when it got the lock; if it never did, as ends_ms */
+	int64_t ends_ms;
+	bool holds; /* it held the lock at some time */
+	enum interval_end end;
+	const char *by; /* as owner_describe wrote it; belongs to the history */
+	int64_t token;
+	size_t row; /* of a drawing (plot.c) */
+};
+
+struct intervals {
+	struct interval *list;
+	size_t count;
+	bool goes_on;    /* a process holds or waits now */
+	int64_t from_ms; /* the time of --since; without it, when the first one began */
+	int64_t to_ms;   /* now; without --since, if nothing goes on, when the last one ended */
+};
+
+/* Joins the events of each hold. The history is of one lock, and of a query that wants_now. Returns
+ * 0, or -1 with STATUS_OS. Call intervals_free in both cases. */
+int intervals_make(struct intervals *intervals, const struct history *history, struct error *err);
+
+void intervals_free(struct intervals *intervals);
+
+/* ---- What log prints of them ---- */
 
 /* Prints how often a lock was taken, how long that took and lasted, and how busy it was. Returns 0,
  * or -1 with STATUS_OS. */

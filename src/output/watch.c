@@ -147,7 +147,7 @@ int watch_run(const struct watch *watch, struct error *err)
 		}
 		draw(&screen, watch->title);
 		left_ms = next_ms - clock_ms();
-	} while (fflush(stdout) == 0 && poll(NULL, 0, (int)MAX(left_ms, 0)) == 0);
+	} while (fflush(stdout) == 0 && poll(NULL, 0, (int)MAX(left_ms, 0)) <= 0);
 	free(screen.text);
 	return 0;
 }

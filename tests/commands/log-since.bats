@@ -87,14 +87,10 @@ refuses_since() {
 }
 
 @test "log --since says that there is no such day or time" {
-	for text in 2026-02-30 2026-13-01 2026-00-10 2026-11-31 2025-02-29T03:00; do
-		refuses_since "$text" 'there is no such day'
+	for text in 2026-02-30 2026-13-01 2026-00-10 2026-11-31 2025-02-29T03:00 24:00 3:60 '2026-11-21 25:00' \
+		'yesterday 03:00:61' '2026-11-21 03:00+15:00'; do
+		refuses_since "$text" 'there is no such day or time'
 	done
-	for text in 24:00 3:60 '2026-11-21 25:00' 'yesterday 03:00:61'; do
-		refuses_since "$text" 'there is no such time of day'
-	done
-	refuses_since '2026-11-21 03:00+15:00' 'there is no such time zone'
-	refuses_since 1969-12-31 'it is before 1970'
 	run -64 "$FAIRLOCK" log --since '' job
 	assert_line --index 0 "fairlock: cannot use option '--since': '' is not a duration or a time"
 }

@@ -120,6 +120,7 @@ check_commands() {
 	assert_output 'job yes'
 	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
 	assert_output 'job held 1'
+	wait_until test -s followed
 	"$FAIRLOCK" release --owner "$owner" job
 	wait_until followed
 	"$FAIRLOCK" wrap --shared 'a {b} c' true

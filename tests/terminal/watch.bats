@@ -7,7 +7,11 @@ load ../lib/screens
 
 # quits: Ctrl-C ends it, and the terminal is as before
 quits() {
+	local watcher
+
+	watcher=$(pane_child)
 	press C-c
+	wait_until ended "$watcher"
 	type_line 'echo "ended $?"'
 	wait_until shows '^ended 130$'
 	[ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]
