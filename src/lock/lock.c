@@ -17,8 +17,6 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-#define DIGITS "0123456789"
-
 /* Our leases last 30 days at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
