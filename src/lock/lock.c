@@ -17,8 +17,6 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-#define DIGITS "0123456789"
-
 /* Our leases last 30 days at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
@@ -43,20 +41,24 @@ static const struct {
 
 #define DERIVED (sizeof(derived) / sizeof(derived[0]))
 
-static bool is_foreign_dash(uint32_t code)
-{
-	return (code >= 0x2010 && code <= 0x2015) || code == 0x2212;
-}
-
-static bool is_no_break(uint32_t code)
-{
-	return code == 0xa0 || code == 0x2007 || code == 0x202f;
-}
-
 static bool is_blank(uint32_t code)
 {
 	return code == ' ' || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
 	       code == 0x205f || code == 0x3000;
+}
+
+/* Why a NAME must not have this character; NULL: it may. */
+static const char *fault_of(uint32_t code, bool is_first)
+{
+	const bool is_dash = (code >= 0x2010 && code <= 0x2015) || code == 0x2212;
+
+	if (utf8_is_control(code))
+		return "a control character";
+	if (code == 0xa0 || code == 0x2007 || code == 0x202f)
+		return "a no-break blank";
+	if (utf8_is_harmful(code))
+		return "which cannot be seen";
+	return is_first && is_dash ? "a dash that is not '-'" : NULL;
 }
 
 /* A NAME that looks like an option, or like another NAME, is a mistake: that lock excludes nobody.
@@ -68,32 +70,21 @@ static int check_text(const char *name, struct error *err)
 
 	for (const char *at = name; *at != '\0'; at += length) {
 		const ptrdiff_t byte = at - name + 1;
+		const char *fault;
 
 		length = utf8_decode(at, &code);
 		if (length == 0)
 			return fail(err, STATUS_USAGE,
 				    "cannot use NAME: byte %td is not valid UTF-8", byte);
-		if (utf8_is_control(code))
-			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is a control character", byte);
-		if (is_no_break(code))
-			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is U+%04X, a no-break blank", byte,
-				    code);
-		if (utf8_is_harmful(code))
-			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is U+%04X, which cannot be seen",
-				    byte, code);
-		if (at == name && is_foreign_dash(code))
-			return fail(
-				err, STATUS_USAGE,
-				"cannot use NAME: it begins with U+%04X, a dash that is not '-'",
-				code);
-		if (at == name && is_blank(code))
-			return fail(err, STATUS_USAGE, "cannot use NAME: it begins with a blank");
+		fault = fault_of(code, at == name);
+		if (fault)
+			return fail(err, STATUS_USAGE, "cannot use NAME: byte %td is U+%04X, %s",
+				    byte, code, fault);
+		if (is_blank(code) && (at == name || at[length] == '\0'))
+			return fail(err, STATUS_USAGE, "cannot use NAME: it %s with a blank",
+				    at == name ? "begins" : "ends");
 	}
-	return is_blank(code) ? fail(err, STATUS_USAGE, "cannot use NAME: it ends with a blank")
-			      : 0;
+	return 0;
 }
 
 /* The part of a key that a cluster hashes: the text between the first { and the next }, or the

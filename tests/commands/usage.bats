@@ -232,7 +232,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 
 	for code in 2010 2011 2012 2013 2014 2015 2212; do
 		printf -v name "\\u${code}n"
-		refused wrap "$name" x true because "cannot use NAME: it begins with U+$code, a dash that is not '-'"
+		refused wrap "$name" x true because "cannot use NAME: byte 1 is U+$code, a dash that is not '-'"
 		refused acquire "$name" because "U+$code"
 	done
 	for code in 00A0 2007 202F; do
