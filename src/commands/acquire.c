@@ -116,10 +116,11 @@ static void tell_person(const struct lock *lock, const struct options *options)
 
 	if (options->quiet || !isatty(STDERR_FILENO) || left_ms > TIMESTAMP_LAST_MS - now_ms)
 		return;
+	if (!shell_quote(quoted, sizeof(quoted), name))
+		strcpy(quoted, "NAME");
 	complain("lock %s is held by hand until %s; to give it back: fairlock release %s%s",
 		 lock->keys.shown, timestamp_until_minute(until, now_ms + left_ms, now_ms),
-		 name[0] == '-' ? "-- " : "",
-		 shell_quote(quoted, sizeof(quoted), name) ? quoted : "NAME");
+		 name[0] == '-' ? "-- " : "", quoted);
 }
 
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
