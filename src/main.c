@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/command.h"
-#include "cli/guess.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/settings.h"
@@ -67,56 +66,6 @@ static void print_help(const struct command *command, const struct options *opti
 	}
 }
 
-static int refuse_command(int count, char **words)
-{
-	char shown[SHORT_MAX_BYTES], cause[CAUSE_MAX_BYTES];
-	struct error err;
-
-	/* a URL may have a password */
-	if (strstr(words[0], "://"))
-		fail(&err, STATUS_USAGE,
-		     "cannot run a URL as a command: name the server with -u URL");
-	else
-		fail(&err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, words[0]),
-		     guess_command(cause, words[0], count > 1));
-	return report_failure(&err, NULL);
-}
-
-/* fairlock help [COMMAND] */
-static int run_help(int count, char **words)
-{
-	const struct command *command;
-
-	front_words_move(count, words);
-	command = count > 0 ? command_named(words[0]) : NULL;
-	if (command)
-		print_help(command, &(struct options){.help = true});
-	else if (count == 0 || words[0][0] == '-' || strcmp(words[0], "help") == 0 ||
-		 strcmp(words[0], "version") == 0)
-		help_print_commands(stdout);
-	else
-		return refuse_command(1, words);
-	return STATUS_OK;
-}
-
-/* The words begin neither with a command of the list nor with an option. */
-static int run_other(int count, char **words)
-{
-	if (count <= 0) {
-		help_print_commands(stderr);
-		return STATUS_USAGE;
-	}
-	if (strcmp(words[0], "--complete") == 0)
-		complete(count - 1, words + 1);
-	else if (strcmp(words[0], "help") == 0)
-		return run_help(count - 1, words + 1);
-	else if (strcmp(words[0], "version") == 0)
-		print_help(&front_command, &(struct options){.version = true});
-	else
-		return refuse_command(count, words);
-	return STATUS_OK;
-}
-
 /* ---- Commands ---- */
 
 static void tell_server(const struct messenger *messenger, const struct settings *settings)
@@ -145,38 +94,45 @@ static void tell_default(struct messenger *messenger, const char *lock)
 		shorten_to(host, 14, us.host));
 }
 
-static int run_command(const struct command *command, int argc, char **argv)
+static int run_command(const struct command *command, const struct invocation *invocation,
+		       const struct settings *settings, int *status, struct error *err)
 {
+	tell_server(invocation->messenger, settings);
+	if (command->takes_lock && !invocation->options->url)
+		tell_default(invocation->messenger, invocation->argv[0]);
+	return command->run(invocation, status, err);
+}
+
+static int run_words(int argc, char **argv)
+{
+	const struct command *command = &front_command;
 	struct settings settings;
 	const struct options *options = &settings.options;
 	struct messenger messenger;
 	struct invocation invocation = {options, &settings.server, &messenger, argc, argv};
 	struct error err;
-	int failed, status = STATUS_OK;
+	int status = STATUS_OK;
 
 	messenger_init(&messenger);
 	settings_init(&settings);
-	failed = parse_args(&settings.options, command, &invocation.argc, argv, &err);
-	if (!failed && options_want_help(options)) {
+
+	int failed = parse_args(&settings.options, &command, &invocation.argc, argv, &err);
+	const bool wants_help = !failed && options_want_help(options);
+
+	if (failed || wants_help || !command->runs_words) /* COMMAND gets them as they are */
 		block_output();
+	if (wants_help) {
 		print_help(command, options);
 		settings_free(&settings);
 		return STATUS_OK;
 	}
-	if (!failed && command == &front_command)
-		failed = fail(&err, STATUS_USAGE,
-			      "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
 	if (!failed)
 		failed = settings_merge(&settings, command, &err);
 	if (command != &front_command)
 		messenger_open(&messenger, options->verbose,
 			       options->syslog && command->takes_lock);
-	if (!failed) {
-		tell_server(&messenger, &settings);
-		if (command->takes_lock && !options->url)
-			tell_default(&messenger, argv[0]);
-		failed = command->run(&invocation, &status, &err);
-	}
+	if (!failed)
+		failed = run_command(command, &invocation, &settings, &status, &err);
 	if (failed) {
 		message_syslog(&messenger, LOG_ERR, err.text);
 		status = report_failure(&err, command == &front_command ? NULL : command->name);
@@ -215,7 +171,6 @@ static int flush_output(int status)
 int main(int argc, char **argv)
 {
 	static char output[1 << 16]; /* so that flush_output writes most, and sees why that fails */
-	const struct command *command;
 
 	signal_fd_outlive_full_files();
 	if (fill_standard_descriptors()) {
@@ -224,14 +179,15 @@ int main(int argc, char **argv)
 	}
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, output, _IOFBF, sizeof(output));
-	if (argc > 2 && argv[1][0] == '-')
-		front_words_move(argc - 1, argv + 1);
-	command = argc > 1 ? command_named(argv[1]) : NULL;
-	if (!command || !command->runs_words) /* COMMAND gets the descriptors as they are */
+	if (argc < 2) {
 		block_output();
-	if (command)
-		return flush_output(run_command(command, argc - 2, argv + 2));
-	if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--complete") != 0)
-		return flush_output(run_command(&front_command, argc - 1, argv + 1));
-	return flush_output(run_other(argc - 1, argv + 1));
+		help_print_commands(stderr);
+		return STATUS_USAGE;
+	}
+	if (strcmp(argv[1], "--complete") == 0) {
+		block_output();
+		complete(argc - 2, argv + 2);
+		return flush_output(STATUS_OK);
+	}
+	return flush_output(run_words(argc - 1, argv + 1));
 }

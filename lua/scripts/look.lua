@@ -3,7 +3,6 @@
 -- ARGV  2 what    'status', 'queue', 'view' or 'log'
 --       with 'view':
 --       3 id      of the waiter
---       4 known   token of the hold whose usual length the caller has been told, or ''
 --       with 'log':
 --       3 after   id of an entry: only what came after it; or ''
 --       4 since   only what was written so many ms ago or later; or '@' and the ms since the epoch; or ''
@@ -29,9 +28,7 @@
 --         {id, waiting ms or '', by, 1 when ours else 0, 1 when present else 0, want: x, s, #N or =A,B}
 --
 -- view, for a waiter on a terminal, returns
---         {'view', place or 0, waiters, token or '', usual, HOLDER...}
---          usual  of holds that were given back lately: {how many of the holder's user and command, the
---                 median of their lengths in ms, how many of all, their median}; {} when it is known
+--         {'view', place or 0, waiters, HOLDER...}
 --          HOLDER...: see `about` in holds.lua
 --
 -- log, for what happened to the lock lately, returns {'log', now ms, entries, holder or '', waiters, holds}
@@ -45,7 +42,7 @@
 
 local what = ARGV[2]
 
-local refusal = lacking and lacking('log', (what == 'view' or what == 'log') and 'XREVRANGE2' or '')
+local refusal = lacking and lacking('log', what == 'log' and 'XREVRANGE2' or '')
 if refusal then
 	return refusal
 end
@@ -136,40 +133,8 @@ end
 
 local PLACES = 1000      -- are told; behind them one is far away
 local PRESENCE = 200     -- are looked at; behind them each is taken for present
-local ENTRIES = 150      -- of the log are looked at
-local SAMPLES = 20       -- of them are enough
 
--- User and command, from wherever they run and for whatever reason.
-local function job(by)
-	return match(by, '^[^\t]*\t[^\t]*\t([^\t]*\t[^\t]*)') or by
-end
-
--- How many there are, and their median.
-local function median(samples)
-	table.sort(samples)
-	return #samples, samples[math.ceil(#samples / 2)] or 0
-end
-
-local function usual(by)
-	local of_job, of_all = {}, {}
-	for _, entry in ipairs(call('XREVRANGE', LOG, '+', '-', 'COUNT', ENTRIES)) do
-		local fields = {}
-		for i = 1, #entry[2] - 1, 2 do
-			fields[entry[2][i]] = entry[2][i + 1]
-		end
-		local held = fields.event == 'released' and number(fields.held)
-		if held and #of_all < SAMPLES then
-			of_all[#of_all + 1] = held
-		end
-		if held and #of_job < SAMPLES and job(fields.by or '') == job(by) then
-			of_job[#of_job + 1] = held
-		end
-	end
-	local count, length = median(of_job)
-	return {count, length, median(of_all)}
-end
-
-local function view(id, known_token)
+local function view(id)
 	local place, waiting, all = 0, 0, in_order(PLACES)
 	see({unpack(all, 1, math.min(#all, PRESENCE))})
 	for i, waiter in ipairs(all) do
@@ -179,10 +144,7 @@ local function view(id, known_token)
 		end
 	end
 	waiting = waiting + math.max(0, call('ZCARD', OURS) - PLACES)
-	local hold = first_holder()
-	local token = hold and hold.since and int(hold.token) or ''
-	return {'view', place, waiting, token, token ~= '' and token ~= known_token and usual(by_of(hold)) or {},
-		about()}
+	return {'view', place, waiting, about()}
 end
 
 -- ---- log ----
@@ -191,17 +153,8 @@ local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
 
 local function entries_of(after, since)
 	local time, ago = number(match(since, '^@(%d+)$')), tonumber(since)
-	local first = time and int(time) or ago and int(math.max(0, now - ago)) or '-'
-	local found = call('XREVRANGE', LOG, '+', after ~= '' and after or first, 'COUNT', MOST_ENTRIES)
-	if after == '' then
-		return found
-	elseif found[1] and found[#found][1] == after then
-		found[#found] = nil
-		return found
-	end
-	-- when `after` is gone, the log may have begun anew, with earlier ids than it: then it is all of it that the
-	-- caller has to look through
-	return call('XREVRANGE', LOG, '+', '-', 'COUNT', MOST_ENTRIES)
+	local first = after ~= '' and '(' .. after or time and int(time) or ago and int(math.max(0, now - ago)) or '-'
+	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
 end
 
 local function log(after, since)
@@ -235,7 +188,7 @@ if refusal and (refusal.err or lock.spelled and (what == 'view' or what == 'log'
 elseif what == 'queue' then
 	return queue()
 elseif what == 'view' then
-	return view(ARGV[3], ARGV[4])
+	return view(ARGV[3])
 elseif what == 'log' then
 	return log(ARGV[3], ARGV[4])
 end

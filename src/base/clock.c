@@ -100,9 +100,6 @@ int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count
 
 /* ---- Durations ---- */
 
-#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define BLANKS " \t"
-
 /* As they are shown, the longest first. */
 static const struct {
 	const char *name;
@@ -205,65 +202,4 @@ const char *duration_show_fraction(char text[DURATION_MAX_BYTES], int64_t ms)
 		length--;
 	strcpy(text + length, "s");
 	return text;
-}
-
-/* ---- Guesses ---- */
-
-/* The greatest first: a term without a unit has the next smaller one. */
-static const struct {
-	char unit[3];
-	char words[40];
-} guessed[] = {
-	{"w", " w wk wks week weeks "},       {"d", " d day days "},
-	{"h", " h hr hrs hour hours "},       {"m", " m min mins minute minutes "},
-	{"s", " s sec secs second seconds "}, {"ms", " ms msec msecs millis milliseconds "},
-};
-
-#define GUESSED (sizeof(guessed) / sizeof(guessed[0]))
-
-/* Returns the place of the unit that a word stands for, or GUESSED. */
-static size_t guess_unit(const char *text, size_t length)
-{
-	char word[24];
-	size_t i = 0;
-
-	if (length == 0 || length > sizeof(word) - 3)
-		return GUESSED;
-	snprintf(word, sizeof(word), " %.*s ", (int)length, text);
-	while (i < GUESSED && !strcasestr(guessed[i].words, word))
-		i++;
-	return i;
-}
-
-/* Writes one term. Returns what is behind it, or NULL. *unit: that of the term before. */
-static const char *guess_term(const char *text, size_t *unit, char *guess)
-{
-	const size_t used = strlen(guess), digits = strspn(text, DIGITS ".,");
-	const char *word = text + digits + strspn(text + digits, BLANKS);
-	const size_t letters = strspn(word, LETTERS);
-
-	if (digits == 0 || digits > 12)
-		return NULL;
-	*unit = letters == 0 && used > 0 ? *unit + 1 : guess_unit(word, letters);
-	if (*unit >= GUESSED || used + digits + 3 > DURATION_GUESS_BYTES)
-		return NULL;
-	snprintf(guess + used, DURATION_GUESS_BYTES - used, "%.*s%s", (int)digits, text,
-		 guessed[*unit].unit);
-	for (char *c = guess + used; *c; c++)
-		if (*c == ',')
-			*c = '.';
-	return word + letters + strspn(word + letters, BLANKS);
-}
-
-const char *duration_guess(char guess[DURATION_GUESS_BYTES], const char *text)
-{
-	size_t unit = 0;
-	int64_t ms;
-
-	guess[0] = '\0';
-	text += strspn(text, BLANKS);
-	do
-		text = guess_term(text, &unit, guess);
-	while (text && *text);
-	return text && duration_parse(guess, &ms) == 0 ? guess : NULL;
 }

@@ -60,9 +60,3 @@ const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms);
 
 /* The same with fractions of a second, below a minute ("1.5s"): for what the user has set. */
 const char *duration_show_fraction(char text[DURATION_MAX_BYTES], int64_t ms);
-
-#define DURATION_GUESS_BYTES 24
-
-/* Writes the duration that a wrong text was meant to be: "1h30m" for "1h30", "5m" for "5 minutes".
- * Returns guess, or NULL if there is none. */
-const char *duration_guess(char guess[DURATION_GUESS_BYTES], const char *text);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,15 +11,8 @@ int read_file_open(const char *path)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-int read_file_open_prompt(const char *path)
-{
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
-/* A signal begins the time that it waits for text anew. */
 ssize_t read_file(int fd, char *text, size_t size)
 {
-	struct pollfd slot = {.fd = fd, .events = POLLIN};
 	size_t length = 0;
 	ssize_t got;
 	int cause;
@@ -30,9 +22,7 @@ ssize_t read_file(int fd, char *text, size_t size)
 	do {
 		got = read(fd, text + length, size - length);
 		length += got > 0 ? (size_t)got : 0;
-		if (got < 0 && errno == EAGAIN && poll(&slot, 1, READ_FILE_SECONDS * 1000) == 0)
-			errno = ETIMEDOUT;
-	} while ((got > 0 && length < size) || (got < 0 && (errno == EINTR || errno == EAGAIN)));
+	} while ((got > 0 && length < size) || (got < 0 && errno == EINTR));
 	cause = errno;
 	close(fd);
 	errno = cause;

@@ -8,13 +8,7 @@
  * writes into, or a terminal, may hold the caller up. */
 int read_file_open(const char *path);
 
-/* The same, but read_file does not wait for text for longer than READ_FILE_SECONDS (ETIMEDOUT), and
- * reads nothing from a pipe that no program has open for writing. */
-int read_file_open_prompt(const char *path);
-
-#define READ_FILE_SECONDS 5
-
-/* Reads a file into text, at most size bytes, and closes it. fd is the result of a function above.
+/* Reads a file into text, at most size bytes, and closes it. fd is the result of read_file_open.
  * Returns the number of bytes, or -1 with errno. */
 ssize_t read_file(int fd, char *text, size_t size);
 

@@ -18,10 +18,9 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 
-#define HOME_TIMEOUT_MS 5000
+#define TIMEOUT_MS 5000
 
-/* The child leads a process group, so that one signal ends getent and its children. The thread
- * that forked it blocks signals. */
+/* The child leads a process group, so that one signal ends getent and its children. */
 static _Noreturn void become(const char *const *words, int output, pid_t parent)
 {
 	char *const environment[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
@@ -42,20 +41,16 @@ static _Noreturn void become(const char *const *words, int output, pid_t parent)
 }
 
 /* Returns how much it has read. */
-static size_t read_until(int fd, int64_t until_ms, int dropped, char *text, size_t size)
+static size_t read_until(int fd, int64_t until_ms, char *text, size_t size)
 {
-	struct pollfd slots[] = {{.fd = fd, .events = POLLIN}, {.fd = dropped}};
+	struct pollfd slot = {.fd = fd, .events = POLLIN};
 	int64_t left_ms;
 	size_t length = 0;
 	ssize_t got = 1;
 
 	while (got > 0 && length < size && (left_ms = until_ms - clock_ms()) > 0) {
-		const int found = poll(slots, 2, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
-
-		if (found < 0 ? errno != EINTR : slots[1].revents)
-			break;
-		if (found <= 0)
-			continue;
+		if (poll(&slot, 1, (int)left_ms) <= 0)
+			continue; /* or it was a signal */
 		got = read(fd, text + length, size - length);
 		length += got > 0 ? (size_t)got : 0;
 	}
@@ -73,23 +68,26 @@ static void end(pid_t child)
 		;
 }
 
-void getent(const char *database, const char *key, int64_t until_ms, int dropped, char *text,
-	    size_t size)
+/* Runs "getent passwd UID" until it ends, or for some seconds; then it is killed. Fills text with
+ * what it has printed, as far as that fits: nothing if there is no getent. */
+static void getent(uid_t uid, char *text, size_t size)
 {
-	const char *const words[] = {"getent", database, key, NULL};
+	char user[16];
+	const char *const words[] = {"getent", "passwd", user, NULL};
 	const pid_t us = getpid();
 	int ends[2];
 	pid_t child;
 
 	*text = '\0';
-	if (*key == '-' || pipe2(ends, O_CLOEXEC) < 0) /* that would be an option */
+	snprintf(user, sizeof(user), "%u", (unsigned int)uid);
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return;
 	child = fork();
 	if (child == 0)
 		become(words, ends[1], us);
 	close(ends[1]);
 	if (child > 0) {
-		text[read_until(ends[0], until_ms, dropped, text, size - 1)] = '\0';
+		text[read_until(ends[0], clock_ms() + TIMEOUT_MS, text, size - 1)] = '\0';
 		end(child);
 	}
 	close(ends[0]);
@@ -109,11 +107,10 @@ static const struct passwd *read_entry(char *line)
 static void find_home(uid_t uid, char home[PATH_MAX])
 {
 	const struct passwd *entry = getpwuid(uid);
-	char user[16], line[PATH_MAX];
+	char line[PATH_MAX];
 
 	if (!entry) {
-		snprintf(user, sizeof(user), "%u", (unsigned int)uid);
-		getent("passwd", user, clock_ms() + HOME_TIMEOUT_MS, -1, line, sizeof(line));
+		getent(uid, line, sizeof(line));
 		entry = read_entry(line);
 	}
 	if (!entry || entry->pw_uid != uid ||

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A JSON text under way, which knows when a comma is due. Starts as {0}. A key is a member's name,
  * and is written in small letters; NULL: an element of an array, or the outermost value. */
@@ -18,6 +19,9 @@ void json_close(struct json *json, char bracket);
 
 /* A string; null for NULL and "". Bytes that are no UTF-8 become U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
+
+/* A number; null if it is negative, which means unknown. */
+void json_number(struct json *json, const char *key, int64_t number);
 
 /* A number, true, false or null, as printf writes it. */
 __attribute__((format(printf, 3, 4))) void json_printf(struct json *json, const char *key,

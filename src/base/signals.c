@@ -213,11 +213,6 @@ int signal_parse(const char *text, int *number)
 	return parse_real_time(text, number);
 }
 
-const char *signal_name_at(size_t index)
-{
-	return index < NAMED ? named[index].name : NULL;
-}
-
 const char *signal_show(char text[SIGNAL_MAX_BYTES], int number)
 {
 	snprintf(text, SIGNAL_MAX_BYTES, "%d", number);

@@ -81,9 +81,6 @@ _Noreturn void die_of(int signo);
  * signal. */
 int signal_parse(const char *text, int *number);
 
-/* The name of the index-th signal that has one, without SIG ("HUP"), or NULL behind the last. */
-const char *signal_name_at(size_t index);
-
 #define SIGNAL_MAX_BYTES 16
 
 /* Writes the name of a signal, as signal_parse reads it; its number if it has none. */

@@ -2,6 +2,7 @@
  * musl 1.2.3 takes every number for more than any word. */
 #include "base/text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,15 +41,10 @@ bool utf8_is_control(uint32_t code)
 	return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
-bool utf8_is_bidi(uint32_t code)
-{
-	return code == 0x61c || code == 0x200e || code == 0x200f ||
-	       (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 bool utf8_is_unprintable(uint32_t code)
 {
-	return utf8_is_control(code) || utf8_is_bidi(code) || code == 0x2028 || code == 0x2029;
+	return utf8_is_control(code) || code == 0x61c || code == 0x200e || code == 0x200f ||
+	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 /* The rest cannot be seen: two names that differ in one of these look the same. */
@@ -144,6 +140,19 @@ const char *shorten_middle(char *shown, size_t characters, const char *text)
 	strcpy(shown + head, dots);
 	strcat(shown + head, text + length_of(text, count - (kept - kept / 2)));
 	return shown;
+}
+
+size_t message_room(const char *words, ...)
+{
+	char text[4 * MESSAGE_CHARACTERS + 1];
+	size_t taken;
+	va_list arguments;
+
+	va_start(arguments, words);
+	vsnprintf(text, sizeof(text), words, arguments);
+	va_end(arguments);
+	taken = count_characters(text);
+	return taken < MESSAGE_CHARACTERS ? MESSAGE_CHARACTERS - taken : 0;
 }
 
 const char *shorten_word(char shown[SHORT_MAX_BYTES], const char *text)

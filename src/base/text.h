@@ -15,10 +15,8 @@ size_t utf8_decode(const char *text, uint32_t *code);
 /* Whether it is one of the control characters of ASCII or of Latin-1. */
 bool utf8_is_control(uint32_t code);
 
-/* Whether it turns the direction of writing: in other people's text it is a trap. */
-bool utf8_is_bidi(uint32_t code);
-
-/* Whether it is a control character, turns the direction of writing, or ends a line. */
+/* Whether it is a control character, ends a line, or turns the direction of writing: in other
+ * people's text that is a trap. */
 bool utf8_is_unprintable(uint32_t code);
 
 /* Whether a text that is shown must not have it: it is one of these, or it cannot be seen. */
@@ -56,6 +54,9 @@ const char *shorten_to(char *shown, size_t characters, const char *text);
 
 /* The same with the dots in the middle. For paths and addresses, where both ends help. */
 const char *shorten_middle(char *shown, size_t characters, const char *text);
+
+/* How many characters of a message are left beside words that are given as to printf(3). */
+__attribute__((format(printf, 1, 2))) size_t message_room(const char *words, ...);
 
 /* Copies the letters, digits and - with which text begins, at most 40; "..." stands for the rest,
  * which may have a password: "--url:redis://..." becomes "--url...". Returns shown. */

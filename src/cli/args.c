@@ -3,7 +3,6 @@
 #include "cli/args.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,26 +24,31 @@ void arguments_init(struct arguments *arguments, const struct command *command, 
 static enum argument find_row(struct arguments *arguments, bool is_letter, const char *text,
 			      size_t length)
 {
-	const struct option_row *row;
-	int matches = 0;
+	const struct option_row *row, *found = NULL, *other = NULL;
 
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		const bool is_for = option_is_for(row, arguments->command->bit, SOURCE_FLAG);
+		const bool is_whole = !is_letter && row->name[length] == '\0';
 
 		if (is_letter ? row->letter != *text : strncmp(row->name, text, length) != 0)
 			continue;
-		if (is_for)
-			arguments->row = row;
-		matches += is_for;
-		if (!is_letter && row->name[length] == '\0') {
-			/* no abbreviation of another, as --password is of --password-file */
-			matches = is_for;
-			break;
+		/* no abbreviation of another, as --password is of --password-file */
+		if (is_whole)
+			found = other = NULL;
+		if (option_is_for(row, arguments->command->bit, SOURCE_FLAG)) {
+			other = found;
+			found = row;
 		}
+		if (is_whole)
+			break;
 	}
-	if (matches == 1)
+	arguments->row = found;
+	if (found && !other)
 		return ARGUMENT_OPTION;
-	guess_option(arguments->cause, arguments, matches > 1);
+	if (other)
+		snprintf(arguments->cause, sizeof(arguments->cause),
+			 "it is ambiguous: --%s or --%s", other->name, found->name);
+	else
+		guess_option(arguments->cause, arguments->option, arguments->command);
 	return ARGUMENT_MISTAKE;
 }
 
@@ -89,6 +93,25 @@ static enum argument read_letter(struct arguments *arguments, char *letters)
 	return ARGUMENT_OPTION;
 }
 
+/* The first operand is the command. The words help and version are also options. */
+static enum argument read_command(struct arguments *arguments, char *word)
+{
+	const struct command *command = command_named(word);
+
+	arguments->value = NULL;
+	arguments->row = strcmp(word, "help") == 0 || strcmp(word, "version") == 0
+				 ? option_named(word)
+				 : NULL;
+	if (arguments->row)
+		return ARGUMENT_OPTION;
+	if (!command) {
+		arguments->value = word;
+		return ARGUMENT_NO_COMMAND;
+	}
+	arguments->command = command;
+	return arguments_next(arguments);
+}
+
 enum argument arguments_next(struct arguments *arguments)
 {
 	arguments->value = NULL;
@@ -106,6 +129,8 @@ enum argument arguments_next(struct arguments *arguments)
 		return ARGUMENT_COMMAND;
 	}
 	arguments->at++;
+	if (is_operand && arguments->command == &front_command && !arguments->options_ended)
+		return read_command(arguments, word);
 	if (is_operand) {
 		arguments->operands++;
 		arguments->value = word;
@@ -118,29 +143,7 @@ enum argument arguments_next(struct arguments *arguments)
 	return word[1] == '-' ? read_long(arguments, word) : read_letter(arguments, word + 1);
 }
 
-void front_words_move(int count, char **words)
-{
-	struct arguments arguments;
-	enum argument next;
-	char *name;
-
-	arguments_init(&arguments, &front_command, count, words);
-	do
-		next = arguments_next(&arguments);
-	while (next == ARGUMENT_OPTION);
-	if (next != ARGUMENT_OPERAND || arguments.options_ended)
-		return;
-	name = arguments.value;
-	memmove(words + 1, words, (size_t)(arguments.at - 1) * sizeof(*words));
-	words[0] = name;
-}
-
 /* ---- Values ---- */
-
-static int refuse(struct error *err, const char *name, const char *cause)
-{
-	return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", name, cause);
-}
 
 /* Copies a --url, and wipes its password from argv. */
 static int take_url(struct options *options, char *url, struct error *err)
@@ -163,49 +166,24 @@ int arguments_set(struct options *options, const struct arguments *arguments, st
 	const struct origin flag = {.source = SOURCE_FLAG};
 	const char *next = arguments->at < arguments->argc ? arguments->argv[arguments->at] : "";
 	const char *value = arguments->value;
-	char cause[VALUE_CAUSE_MAX_BYTES];
+	char cause[80];
 
 	assert(row);
 	if (!value && option_is_open(row)) {
 		/* --watch 2 means --watch and NAME 2, but nobody means that */
-		if (options_set(NULL, row, next, flag, command) == 0)
-			return fail(err, STATUS_USAGE,
-				    "cannot use option '--%s': its %s stands behind '=', not "
-				    "behind a blank",
-				    row->name, row->argument);
+		if (options_set(NULL, row, next, flag, command, err) == 0) {
+			snprintf(cause, sizeof(cause),
+				 "its %s stands behind '=', not behind a blank", row->argument);
+			return options_refuse(row, &flag, cause, err);
+		}
 		value = row->fallback;
 	}
-	if (options_set(options, row, value ? value : "yes", flag, command)) {
-		options_refuse(cause, row, value, command);
-		if (strcmp(arguments->option, "-s") == 0) /* flock's letter for a shared lock */
-			strcat(cause, "; for a shared lock use --shared");
-		return refuse(err, row->name, cause);
-	}
+	if (options_set(options, row, value ? value : "yes", flag, command, err))
+		return -1;
 	return row->kind == OPTION_URL ? take_url(options, arguments->value, err) : 0;
 }
 
-/* ---- Checks ---- */
-
-/* Refuses --since 2026-11-23 03:00, where the shell has made two words of the time. */
-static int check_since(const struct options *options, char **operands, int count, struct error *err)
-{
-	char day[SHORT_MAX_BYTES], clock[SHORT_MAX_BYTES];
-
-	if (!options->since || strchr(options->since, ':') || !strpbrk(options->since, "-y"))
-		return 0;
-	for (int i = 0; i < count; i++) {
-		const size_t digits = strspn(operands[i], "0123456789");
-
-		if (digits == 0 || digits > 2 || operands[i][digits] != ':' ||
-		    !isdigit((unsigned char)operands[i][digits + 1]))
-			continue;
-		return fail(
-			err, STATUS_USAGE,
-			"cannot use option '--since': quote a time with a blank: --since '%s %s'",
-			shorten(day, options->since), shorten_to(clock, 8, operands[i]));
-	}
-	return 0;
-}
+/* ---- All of it ---- */
 
 static int check_operands(const struct options *options, const struct command *command, int count,
 			  struct error *err)
@@ -217,88 +195,60 @@ static int check_operands(const struct options *options, const struct command *c
 			    : has_text ? "give either COMMAND or --command, not both"
 				       : "COMMAND is missing";
 
+	if (command == &front_command)
+		return fail(err, STATUS_USAGE,
+			    "cannot run fairlock: COMMAND is missing, as in 'fairlock status'");
 	return cause ? fail(err, STATUS_USAGE, "cannot run '%s': %s", command->name, cause) : 0;
 }
 
-/* Options that exclude others on the command line. */
-static const struct {
-	char name[12], excluded[8][20];
-} exclusions[] = {
-	{"json", {"raw"}},
-	{"shared", {"slots"}},
-	{"also", {"slots", "shared", "once-per", "once-ok", "supersede"}},
-	{"slot", {"owner"}},
-	{"once-ok", {"once-per"}},
-	{"forget-run", {"force", "owner"}},
-	{"skip", {"wait", "conflict-exit-code"}},
-	{"supersede", {"no-wait", "skip", "slots", "shared"}},
-	{"stop", {"force", "token", "forget-run"}},
-	/* The format is fixed. */
-	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "sort"}},
-	/* A screen is for people, and has no end. */
-	{"watch", {"json", "raw", "remove"}},
-	/* Figures and drawings have no columns, and an end. */
-	{"plot", {"stats", "json", "follow", "raw", "noheadings", "output", "sort", "lines"}},
-	{"stats", {"follow", "raw", "noheadings", "output", "sort", "lines"}},
-	/* Lines that come later cannot stand before those that were printed. */
-	{"follow", {"sort"}},
-};
-
-static bool is_given(const struct options *options, const char *name)
+static int refuse_command(const struct arguments *arguments, struct error *err)
 {
-	return options_has(options, option_named(name));
+	char shown[SHORT_MAX_BYTES], cause[CAUSE_MAX_BYTES];
+
+	if (strstr(arguments->value, "://")) /* it may have a password */
+		return fail(err, STATUS_USAGE,
+			    "cannot run a URL as a command: name the server with -u URL");
+	return fail(err, STATUS_USAGE, "cannot run '%s': %s", shorten(shown, arguments->value),
+		    guess_command(cause, arguments->value, arguments->at < arguments->argc));
 }
 
-static int check_exclusions(const struct options *options, struct error *err)
+static int refuse_option(const struct arguments *arguments, struct error *err)
 {
-	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
-		const char *name = exclusions[i].name, (*excluded)[20] = exclusions[i].excluded;
+	const char *option = arguments->option;
+	char shown[SHORT_MAX_BYTES];
 
-		for (size_t k = 0; is_given(options, name) && k < 8 && *excluded[k]; k++)
-			if (is_given(options, excluded[k]))
-				return fail(err, STATUS_USAGE,
-					    "cannot use option '--%s': it does not go with --%s",
-					    excluded[k], name);
-	}
-	return 0;
+	/* behind the name may stand a password: --url:redis://... */
+	return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
+		    option[1] == '-' ? shorten_word(shown, option) : shorten(shown, option),
+		    arguments->cause);
 }
 
-/* Checks combinations of options that no file or variable can set. */
-static int check_flags(const struct options *options, const struct command *command,
-		       struct error *err)
+/* Whether all is known for help: which command it is for may stand behind --help. */
+static bool is_help(const struct options *options, const struct arguments *arguments,
+		    enum argument next)
 {
-	if (options->token >= 0 && !options->force)
-		return refuse(err, "token", "it needs --force, too");
-	if (options->wait_ms >= 0 && command->bit == COMMAND_RELEASE && !options->stop)
-		return refuse(err, "wait", "it needs --stop, too");
-	if (options->slot && !options->force && !options->stop)
-		return refuse(err, "slot", "it needs --stop or --force, too");
-	if (is_given(options, "max-hold") && command->bit == COMMAND_ACQUIRE && !options->while_pid)
-		return refuse(err, "max-hold", "it needs --while-pid, too");
-	if (is_given(options, "max-hold") && options->max_hold_ms < options->min_hold_ms)
-		return refuse(err, "max-hold", "it is less than --min-hold");
-	if (is_given(options, "no-wait") && options->wait_ms > 0)
-		return refuse(err, "wait", "it does not go with --no-wait");
-	return check_exclusions(options, err);
+	return options_want_help(options) &&
+	       (arguments->command != &front_command ||
+		(next != ARGUMENT_OPTION && next != ARGUMENT_NO_COMMAND));
 }
 
-/* ---- All of it ---- */
-
-int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
+int parse_args(struct options *options, const struct command **command, int *argc, char **argv,
 	       struct error *err)
 {
 	struct arguments arguments;
-	char shown[SHORT_MAX_BYTES];
 	int count = 0;
 
-	arguments_init(&arguments, command, *argc, argv);
+	arguments_init(&arguments, *command, *argc, argv);
 	for (;;) {
-		switch (arguments_next(&arguments)) {
+		const enum argument next = arguments_next(&arguments);
+
+		*command = arguments.command;
+		if (is_help(options, &arguments, next))
+			return 0;
+		switch (next) {
 		case ARGUMENT_OPTION:
 			if (arguments_set(options, &arguments, err))
 				return -1;
-			if (options_want_help(options))
-				return 0;
 			break;
 		case ARGUMENT_OPERAND:
 			argv[count++] = arguments.value;
@@ -307,21 +257,15 @@ int parse_args(struct options *options, const struct command *command, int *argc
 			while (arguments.at < *argc)
 				argv[count++] = argv[arguments.at++];
 			break;
+		case ARGUMENT_NO_COMMAND:
+			return refuse_command(&arguments, err);
 		case ARGUMENT_NEEDS_VALUE:
 		case ARGUMENT_MISTAKE:
-			/* behind the name may stand a password: --url:redis://... */
-			return fail(err, STATUS_USAGE, "cannot use option '%s': %s",
-				    arguments.option[1] == '-'
-					    ? shorten_word(shown, arguments.option)
-					    : shorten(shown, arguments.option),
-				    arguments.cause);
+			return refuse_option(&arguments, err);
 		case ARGUMENT_END:
 			argv[count] = NULL;
 			*argc = count;
-			if (check_since(options, argv, count, err) ||
-			    check_operands(options, command, count, err))
-				return -1;
-			return check_flags(options, command, err);
+			return check_operands(options, *command, count, err);
 		}
 	}
 }

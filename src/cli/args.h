@@ -16,16 +16,17 @@ enum argument {
 	ARGUMENT_OPTION,      /* row, and value unless it is a flag */
 	ARGUMENT_OPERAND,     /* value */
 	ARGUMENT_COMMAND,     /* argv[at] begins a command line of its own */
+	ARGUMENT_NO_COMMAND,  /* value stands in the place of the command, and is none */
 	ARGUMENT_NEEDS_VALUE, /* the words ended before it: a mistake, too */
 	ARGUMENT_MISTAKE,     /* option, cause */
 };
 
-/* Reads the words behind a command's name. Changes no word. */
+/* Reads the words behind "fairlock", or behind a command's name. Changes no word. */
 struct arguments {
 	int argc;
 	char **argv;
 	int at;
-	const struct command *command; /* has the options */
+	const struct command *command; /* has the options; front_command before its name */
 
 	const struct option_row *row;
 	char *value;
@@ -46,13 +47,9 @@ enum argument arguments_next(struct arguments *arguments);
  * would show it. Returns 0, or -1 with STATUS_USAGE (STATUS_OS: no memory). */
 int arguments_set(struct options *options, const struct arguments *arguments, struct error *err);
 
-/* Parses the words behind the command's name. Afterwards *argc and argv, which ends with a NULL,
- * hold the operands only. Stops where the user asks for help (options_want_help). Returns as
+/* Parses the words behind "fairlock" (*command is front_command, and becomes the one that they
+ * name), or behind a command's name. Afterwards *argc and argv, which ends with a NULL, hold the
+ * operands only. If the user asks for help (options_want_help), mistakes do not count. Returns as
  * arguments_set does. */
-int parse_args(struct options *options, const struct command *command, int *argc, char **argv,
+int parse_args(struct options *options, const struct command **command, int *argc, char **argv,
 	       struct error *err);
-
-/* Options that all commands have may stand before the command, too: fairlock -v status. Moves the
- * command's name in front of them. Moves nothing if there is no command, or if a word before it is
- * a mistake. */
-void front_words_move(int count, char **words);

@@ -64,7 +64,8 @@ extern const struct command doctor_command;
 /* All of them, in the order of --help; the list ends with a NULL. */
 extern const struct command *const all_commands[];
 
-/* Stands for the words before the command: it has the options of all commands, and no others. */
+/* Stands for the words before the command's name: it has the options of all commands, and no
+ * others. */
 extern const struct command front_command;
 
 /* The command, or NULL. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct arguments;
+struct command;
 
 #define NEAREST_MAX_BYTES 32
 
@@ -26,6 +26,6 @@ void nearest_try(struct nearest *nearest, const char *candidate);
 /* word is no command; more: other words follow. Returns cause. */
 const char *guess_command(char cause[CAUSE_MAX_BYTES], const char *word, bool more);
 
-/* arguments->option is unknown, or it is the beginning of several. Returns cause. */
-const char *guess_option(char cause[CAUSE_MAX_BYTES], const struct arguments *arguments,
-			 bool is_ambiguous);
+/* The command does not have the option, "-x" or "--name". Returns cause. */
+const char *guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
+			 const struct command *command);

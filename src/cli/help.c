@@ -45,48 +45,33 @@ static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 	print_wrapped(right, strlen(left) < HELP_AT - 2, out);
 }
 
-/* Only wrap and acquire have enough options for groups. */
-static bool is_in(enum option_group group, const struct option_row *row,
-		  const struct command *command)
-{
-	const bool is_grouped = command->takes_lock || row->group == GROUP_SERVER;
-
-	return option_is_for(row, command->bit, SOURCE_FLAG) &&
-	       group == (is_grouped ? row->group : GROUP_OTHER);
-}
-
-/* The options of all commands stand last. */
-static void print_group(enum option_group group, const char *title, const struct command *command,
-			FILE *out)
+/* Prints the options of the server, which are the first section, or the others. heading: one for
+ * all; NULL: that of each section. */
+static void print_options(const struct command *command, bool of_server, const char *heading,
+			  FILE *out)
 {
 	const struct option_row *row;
+	const char *section = NULL, *told = NULL;
 
-	for (int of_all = 0; of_all <= 1; of_all++)
-		for (size_t i = 0; (row = option_at(i)); i++) {
-			if (!is_in(group, row, command) || (row->commands == COMMAND_ALL) != of_all)
-				continue;
-			if (title)
-				fprintf(out, "\n%s:\n", title);
-			title = NULL;
-			print_row(row, command->bit, out);
-		}
+	for (size_t i = 0; (row = option_at(i)); i++) {
+		if (row->section)
+			section = row->section;
+		if ((section == option_at(0)->section) != of_server ||
+		    !option_is_for(row, command->bit, SOURCE_FLAG))
+			continue;
+		if (!told || (!heading && told != section))
+			fprintf(out, "\n%s:\n", heading ? heading : section);
+		told = section;
+		print_row(row, command->bit, out);
+	}
 }
 
 void help_print(const struct command *command, FILE *out)
 {
-	static const char titles[GROUP_SERVER][24] = {
-		[GROUP_BUSY] = "If the lock is busy",
-		[GROUP_ONCE] = "Once",
-		[GROUP_MANY] = "How many",
-		[GROUP_LIMITS] = "Limits",
-		[GROUP_SEEN] = "What others see",
-	};
-
 	fprintf(out, "Usage: fairlock %s [options] %s\n\nExamples of how to %s:\n%s", command->name,
 		command->operands, command->summary, command->examples);
-	for (enum option_group group = GROUP_OTHER + 1; group < GROUP_SERVER; group++)
-		print_group(group, titles[group], command, out);
-	print_group(GROUP_OTHER, command->takes_lock ? "Other options" : "Options", command, out);
+	/* only wrap and acquire have enough of them for sections */
+	print_options(command, false, command->takes_lock ? NULL : "Options", out);
 	putc('\n', out);
 }
 
@@ -113,9 +98,9 @@ void help_print_commands(FILE *out)
 	      out);
 	for (size_t i = 0; all_commands[i]; i++)
 		fprintf(out, "  %-9s %s\n", all_commands[i]->name, all_commands[i]->summary);
-	print_group(GROUP_OTHER, "Options of all commands, before or behind COMMAND",
-		    &front_command, out);
-	print_group(GROUP_SERVER, "The server, for all commands", &front_command, out);
+	print_options(&front_command, false, "Options of all commands, before or behind COMMAND",
+		      out);
+	print_options(&front_command, true, NULL, out);
 	fputs("\nThe help of a command: fairlock help COMMAND, or its page fairlock-COMMAND(1).\n"
 	      "The version: fairlock version. Servers and variables: fairlock(1).\n",
 	      out);

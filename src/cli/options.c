@@ -2,6 +2,8 @@
  * options. */
 #include "cli/options.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/slots.h"
 
+#define VALUE_CAUSE_BYTES 320
 #define REASON_BYTES 200
 #define DAY_MS 86400000
 #define YEAR_MS (INT64_C(365) * DAY_MS)
@@ -38,92 +41,86 @@ const char colour_words[COLOUR_COUNT][COLOUR_BYTES] = {
 #define IN(member) .offset = offsetof(struct options, member)
 
 static const struct option_row option_rows[] = {
-	/* the server */
 	{'u', "url", "URL", "the server that has the locks", OPTION_URL, IN(url), ALL, SOURCE_ALL,
-	 GROUP_SERVER, .fallback = "local:"},
+	 .fallback = "local:", .section = "The server, for all commands"},
 	{0, "config", "FILE", "read this configuration file, not the usual ones", OPTION_FILE,
-	 IN(config), ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT, GROUP_SERVER},
+	 IN(config), ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT},
 	/* On a command line everybody could read it. */
 	{0, "password", "TEXT", "the password of the server", OPTION_TEXT, IN(password), ALL,
-	 SOURCE_ENVIRONMENT | SOURCE_FILE, GROUP_SERVER, .min = 1},
+	 SOURCE_ENVIRONMENT | SOURCE_FILE, .min = 1},
 	{0, "password-file", "FILE", "the first line of this file is the password", OPTION_FILE,
-	 IN(password_file), ALL, SOURCE_ALL, GROUP_SERVER},
+	 IN(password_file), ALL, SOURCE_ALL},
 	{0, "sentinel-user", "USER", "the user name for the sentinels", OPTION_TEXT,
-	 IN(sentinel_user), ALL, SOURCE_ALL, GROUP_SERVER, .min = 1},
+	 IN(sentinel_user), ALL, SOURCE_ALL, .min = 1},
 	{0, "sentinel-password-file", "FILE", "the first line is the password of the sentinels",
-	 OPTION_FILE, IN(sentinel_password_file), ALL, SOURCE_ALL, GROUP_SERVER},
+	 OPTION_FILE, IN(sentinel_password_file), ALL, SOURCE_ALL},
 	{0, "tls-ca", "FILE", "trust the authorities in this file or folder", OPTION_FILE,
-	 IN(tls_files.ca), ALL, SOURCE_ALL, GROUP_SERVER, .fallback = "those of the system"},
+	 IN(tls_files.ca), ALL, SOURCE_ALL, .fallback = "those of the system"},
 	{0, "tls-cert", "FILE", "show this certificate to the server", OPTION_FILE,
-	 IN(tls_files.cert), ALL, SOURCE_ALL, GROUP_SERVER},
+	 IN(tls_files.cert), ALL, SOURCE_ALL},
 	{0, "tls-key", "FILE", "the private key of --tls-cert", OPTION_FILE, IN(tls_files.key), ALL,
-	 SOURCE_ALL, GROUP_SERVER, .fallback = "in the same file"},
+	 SOURCE_ALL, .fallback = "in the same file"},
 	{0, "tls-insecure", "", "do not check the certificate of the server", OPTION_FLAG,
-	 IN(tls_files.insecure), ALL, SOURCE_ALL, GROUP_SERVER},
+	 IN(tls_files.insecure), ALL, SOURCE_ALL},
 	{0, "connect-timeout", "DUR", "wait at most DUR for a connection or a reply",
-	 OPTION_DURATION, IN(connect_timeout_ms), ALL, SOURCE_ALL, GROUP_SERVER, .fallback = "5s",
-	 1, DAY_MS, "a duration from 1ms to 1d"},
+	 OPTION_DURATION, IN(connect_timeout_ms), ALL, SOURCE_ALL, .fallback = "5s", 1, DAY_MS,
+	 "a duration from 1ms to 1d"},
 
-	/* the lock, and the holder */
-	{'q', "quiet", "", "print nothing if the lock is busy", OPTION_FLAG, IN(quiet), ALL,
-	 SOURCE_ALL, GROUP_BUSY},
-	{'v', "verbose", "", "print each step on standard error", OPTION_FLAG, IN(verbose), ALL,
-	 SOURCE_ALL},
 	{'n', "no-wait", "", "exit at once if the lock is busy or has waiters", OPTION_FLAG,
-	 IN(no_wait), TAKE, SOURCE_FLAG, GROUP_BUSY},
+	 IN(no_wait), TAKE, SOURCE_FLAG, .section = "If the lock is busy"},
 	{'w', "wait", "DUR", "wait at most DUR; 0 is -n", OPTION_DURATION, IN(wait_ms),
-	 TAKE | COMMAND_RELEASE, SOURCE_ALL, GROUP_BUSY, .fallback = "for ever", .max = LONGEST_MS},
-	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", OPTION_DURATION,
-	 IN(lease_ms), TAKE | COMMAND_RENEW | COMMAND_DOCTOR, SOURCE_ALL, GROUP_LIMITS,
-	 .fallback = "30s", 1000, DAY_MS, "a duration from 1s to 1d"},
+	 TAKE | COMMAND_RELEASE, SOURCE_ALL, .fallback = "for ever", .max = LONGEST_MS},
 	{'E', "conflict-exit-code", "N", "exit with N if not obtained", OPTION_INT,
-	 IN(conflict_status), TAKE, SOURCE_ALL, GROUP_BUSY, .fallback = "75", 0, 255,
-	 "a number from 0 to 255"},
+	 IN(conflict_status), TAKE, SOURCE_ALL, .fallback = "75", 0, 255, "a number from 0 to 255"},
 	{0, "skip", "", "exit with 0, and print nothing (-n -q -E 0)", OPTION_FLAG, IN(skip), WRAP,
-	 SOURCE_FLAG, GROUP_BUSY},
-	{0, "report", "DUR", "without a terminal, print the place every DUR", OPTION_DURATION,
-	 IN(report_ms), TAKE, SOURCE_ALL, GROUP_BUSY, .fallback = "1m in CI", 1000, LONGEST_MS,
-	 "a duration from 1s"},
-	{0, "reason", "TEXT", "show TEXT to others instead of the arguments", OPTION_REASON,
-	 IN(reason), TAKE, SOURCE_ALL, GROUP_SEEN, .max = REASON_BYTES},
-	{0, "max-queue", "N", "exit if N waiters are in the queue", OPTION_NUMBER, IN(max_queue),
-	 TAKE, SOURCE_ALL, GROUP_BUSY},
-	{0, "slots", "N|A,B", "take one of N slots, or of these named ones", OPTION_SLOTS,
-	 IN(slots), TAKE, SOURCE_FLAG, GROUP_MANY},
-	{0, "shared", "", "share the lock with others that take it so", OPTION_FLAG, IN(shared),
-	 TAKE, SOURCE_FLAG, GROUP_MANY},
-	{0, "supersede", "", "newest wins: replace the waiter with --supersede", OPTION_FLAG,
-	 IN(supersede), WRAP, SOURCE_FLAG, GROUP_BUSY},
-	{0, "also", "NAME", "take this lock, too; may be given 15 times", OPTION_ALSO, IN(also),
-	 WRAP, SOURCE_FLAG, GROUP_MANY},
-	{0, "replicas", "N", "require N replicas to confirm the lock", OPTION_NUMBER, IN(replicas),
-	 TAKE | COMMAND_DOCTOR, SOURCE_ALL, GROUP_LIMITS},
-	{0, "syslog", "", "send messages to syslog, too", OPTION_FLAG, IN(syslog), TAKE, SOURCE_ALL,
-	 GROUP_SEEN},
-	{'c', "command", "STR", "run STR with sh -c", OPTION_TEXT, IN(shell_command), WRAP,
 	 SOURCE_FLAG},
-	{'s', "signal", "SIG", "stop COMMAND with this signal", OPTION_SIGNAL, IN(signal), WRAP,
-	 SOURCE_ALL, GROUP_LIMITS, .fallback = "TERM", .min = 1},
-	{'k', "kill-after", "DUR", "send SIGKILL DUR after --signal", OPTION_DURATION,
-	 IN(kill_after_ms), WRAP, SOURCE_ALL, GROUP_LIMITS, .fallback = "10s, at most lease/3", 0,
-	 DAY_MS / 3, "a duration up to 8h"},
-	{0, "min-hold", "DUR", "keep the lock for DUR at least", OPTION_DURATION, IN(min_hold_ms),
-	 WRAP, SOURCE_ALL, GROUP_ONCE, .max = YEAR_MS, "a duration up to 365d"},
-	{0, "max-hold", "DUR", "stop COMMAND after DUR, and exit with 124", OPTION_DURATION,
-	 IN(max_hold_ms), TAKE, SOURCE_ALL, GROUP_LIMITS, .min = 1, LONGEST_MS,
-	 "a duration over 0"},
-	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", OPTION_DURATION,
-	 IN(once_per_ms), WRAP, SOURCE_ALL, GROUP_ONCE, .min = 1, YEAR_MS,
-	 "a duration from 1ms to 365d"},
-	{0, "once-ok", "DUR", "run unless COMMAND has succeeded within DUR", OPTION_DURATION,
-	 IN(once_ok_ms), WRAP, SOURCE_FLAG, GROUP_ONCE, .min = 1, YEAR_MS,
-	 "a duration from 1ms to 365d"},
+	{0, "report", "DUR", "without a terminal, print the place every DUR", OPTION_DURATION,
+	 IN(report_ms), TAKE, SOURCE_ALL, .fallback = "1m in CI", 1000, LONGEST_MS,
+	 "a duration from 1s"},
+	{0, "max-queue", "N", "exit if N waiters are in the queue", OPTION_NUMBER, IN(max_queue),
+	 TAKE, SOURCE_ALL},
+	{0, "supersede", "", "newest wins: replace the waiter with --supersede", OPTION_FLAG,
+	 IN(supersede), WRAP, SOURCE_FLAG},
 	{0, "jitter", "DUR", "first wait a random time up to DUR", OPTION_DURATION, IN(jitter_ms),
-	 WRAP, SOURCE_ALL, GROUP_BUSY, .max = DAY_MS, "a duration up to 1d"},
+	 WRAP, SOURCE_ALL, .max = DAY_MS, "a duration up to 1d"},
+
+	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", OPTION_DURATION,
+	 IN(once_per_ms), WRAP, SOURCE_ALL, .min = 1, YEAR_MS, "a duration from 1ms to 365d",
+	 .section = "Once"},
+	{0, "once-ok", "DUR", "run unless COMMAND has succeeded within DUR", OPTION_DURATION,
+	 IN(once_ok_ms), WRAP, SOURCE_FLAG, .min = 1, YEAR_MS, "a duration from 1ms to 365d"},
+	{0, "min-hold", "DUR", "keep the lock for DUR at least", OPTION_DURATION, IN(min_hold_ms),
+	 WRAP, SOURCE_ALL, .max = YEAR_MS, "a duration up to 365d"},
+
+	{0, "slots", "N|A,B", "take one of N slots, or of these named ones", OPTION_SLOTS,
+	 IN(slots), TAKE, SOURCE_FLAG, .section = "How many"},
+	{0, "shared", "", "share the lock with others that take it so", OPTION_FLAG, IN(shared),
+	 TAKE, SOURCE_FLAG},
+	{0, "also", "NAME", "take this lock, too; may be given 15 times", OPTION_ALSO, IN(also),
+	 WRAP, SOURCE_FLAG},
+
+	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", OPTION_DURATION,
+	 IN(lease_ms), TAKE | COMMAND_RENEW, SOURCE_ALL, .fallback = "30s", 1000, DAY_MS,
+	 "a duration from 1s to 1d", .section = "Limits"},
+	{0, "max-hold", "DUR", "stop COMMAND after DUR, and exit with 124", OPTION_DURATION,
+	 IN(max_hold_ms), TAKE, SOURCE_ALL, .min = 1, LONGEST_MS, "a duration over 0"},
+	{'s', "signal", "SIG", "stop COMMAND with this signal", OPTION_SIGNAL, IN(signal), WRAP,
+	 SOURCE_ALL, .fallback = "TERM", .min = 1},
+	{'k', "kill-after", "DUR", "send SIGKILL DUR after --signal", OPTION_DURATION,
+	 IN(kill_after_ms), WRAP, SOURCE_ALL, .fallback = "10s, at most lease/3", 0, DAY_MS / 3,
+	 "a duration up to 8h"},
+	{0, "replicas", "N", "require N replicas to confirm the lock", OPTION_NUMBER, IN(replicas),
+	 TAKE | COMMAND_DOCTOR, SOURCE_ALL},
+
+	{0, "reason", "TEXT", "show TEXT to others instead of the arguments", OPTION_REASON,
+	 IN(reason), TAKE, SOURCE_ALL, .max = REASON_BYTES, .section = "What others see"},
+	{0, "syslog", "", "send messages to syslog, too", OPTION_FLAG, IN(syslog), TAKE,
+	 SOURCE_ALL},
+
+	{'c', "command", "STR", "run STR with sh -c", OPTION_TEXT, IN(shell_command), WRAP,
+	 SOURCE_FLAG, .section = "Other options"},
 	{0, "while-pid", "PID", "renew until process PID ends, then release", OPTION_INT,
 	 IN(while_pid), COMMAND_ACQUIRE, SOURCE_FLAG, .min = 1, INT_MAX, "a process id"},
-
-	/* a hold, and its end */
 	{0, "owner", "ID", "act as this owner; acquire prints the ID", OPTION_OWNER, IN(owner),
 	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "stop", "", "ask the holder to stop, and wait until it has", OPTION_FLAG, IN(stop),
@@ -136,10 +133,8 @@ static const struct option_row option_rows[] = {
 	 IN(token), COMMAND_RELEASE, SOURCE_FLAG},
 	{0, "forget-run", "", "forget the last run, for --once-per and --once-ok", OPTION_FLAG,
 	 IN(forget_run), COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "remove", "ID", "take this waiter out of the queue", OPTION_WAITER, IN(remove),
+	{0, "remove", "ID", "take this waiter out of the queue", OPTION_OWNER, IN(remove),
 	 COMMAND_QUEUE, SOURCE_FLAG},
-
-	/* what is printed */
 	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", OPTION_TEXT,
 	 IN(since), COMMAND_LOG, SOURCE_FLAG, .min = 1, .expects = "a duration or a time"},
 	{'n', "lines", "N", "show only the last N events", OPTION_NUMBER, IN(lines), COMMAND_LOG,
@@ -163,8 +158,14 @@ static const struct option_row option_rows[] = {
 	 SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR, SOURCE_FLAG},
 	{0, "raw", "", "print columns without padding", OPTION_FLAG, IN(raw), SHOW, SOURCE_FLAG},
 	{0, "noheadings", "", "print no headings", OPTION_FLAG, IN(no_headings), SHOW, SOURCE_FLAG},
+	{0, "acl", "", "print the ACL lines of a user for NAME, for redis-cli", OPTION_FLAG,
+	 IN(acl), COMMAND_DOCTOR, SOURCE_FLAG},
 	{'o', "output", "COLS", "print these columns; +COLS adds them, -o help lists all",
 	 OPTION_COLUMNS, IN(columns), SHOW, SOURCE_FLAG},
+	{'q', "quiet", "", "print nothing if the lock is busy", OPTION_FLAG, IN(quiet), ALL,
+	 SOURCE_ALL},
+	{'v', "verbose", "", "print each step on standard error", OPTION_FLAG, IN(verbose), ALL,
+	 SOURCE_ALL},
 	{'h', "help", "", "show this help", OPTION_FLAG, IN(help), ALL, SOURCE_FLAG},
 	{'V', "version", "", "show the version", OPTION_FLAG, IN(version), ALL, SOURCE_FLAG},
 };
@@ -190,7 +191,6 @@ static const struct {
 	{"wait", COMMAND_RELEASE, "with --stop: wait at most DUR; 0: only ask", ""},
 	{"lease", COMMAND_ACQUIRE, "hold the lock for DUR, 1s to 30d (with --while-pid: 1d)", ""},
 	{"lease", COMMAND_RENEW, "hold the lock for DUR from now on, 1s to 30d", "that of acquire"},
-	{"lease", COMMAND_DOCTOR, "judge the server for jobs with this lease, 1s to 1d", ""},
 	{"max-hold", COMMAND_ACQUIRE, "with --while-pid: release after DUR, even if PID lives", ""},
 	{"replicas", COMMAND_DOCTOR, "judge the server for jobs that require N replicas", ""},
 	{"json", COMMAND_ACQUIRE, "print name, owner, token, lease, mode and slot as JSON", ""},
@@ -267,27 +267,18 @@ static int parse_word(const char *value, int64_t *number)
 	return *value ? parse_text(value, number) : -1;
 }
 
-/* The first place in a text that other people must not get on their terminals; its end if there is
- * none. *code is 0 if no character of UTF-8 is there. */
-static const char *find_unfit(const char *text, uint32_t *code)
-{
-	size_t length = 1;
-
-	while (*text && length > 0) {
-		length = utf8_decode(text, code);
-		if (length > 0 && utf8_is_unprintable(*code))
-			return text;
-		text += length;
-	}
-	*code = 0;
-	return text;
-}
-
+/* Refuses what other people must not get on their terminals. */
 static int parse_reason(const char *value, int64_t *number)
 {
 	uint32_t code;
+	size_t length;
 
-	return *find_unfit(value, &code) ? -1 : parse_text(value, number);
+	for (const char *at = value; *at; at += length) {
+		length = utf8_decode(at, &code);
+		if (length == 0 || utf8_is_unprintable(code))
+			return -1;
+	}
+	return parse_text(value, number);
 }
 
 static int parse_slots(const char *value, int64_t *number)
@@ -332,16 +323,16 @@ static const struct {
 	[OPTION_TEXT] = {parse_text, A_TEXT, "a text"},
 	[OPTION_FILE] = {parse_word, A_TEXT, "a path"},
 	[OPTION_URL] = {parse_word, A_TEXT, "a URL"},
-	[OPTION_REASON] = {parse_reason, A_TEXT, "plain text of at most 200 bytes"},
+	[OPTION_REASON] = {parse_reason, A_TEXT,
+			   "plain UTF-8 of at most 200 bytes, without control or bidi characters"},
 	[OPTION_COLUMNS] = {parse_word, A_TEXT, "a list of columns"},
 	[OPTION_COLUMN] = {parse_word, A_TEXT, "a column"},
 	[OPTION_OWNER] = {parse_word, A_TEXT, "an owner ID"},
-	[OPTION_WAITER] = {parse_word, A_TEXT, "an owner ID"},
 	[OPTION_SLOTS] = {parse_slots, A_TEXT, "a number of slots, or their names"},
 	[OPTION_SLOT] = {parse_slot, A_TEXT, "one slot"},
 	[OPTION_ALSO] = {parse_word, A_LIST, "a NAME"},
-	[OPTION_DURATION] = {duration_parse, AN_INT64, "a duration"},
-	[OPTION_PERIOD] = {duration_parse, AN_INT64, "a duration"},
+	[OPTION_DURATION] = {duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)"},
+	[OPTION_PERIOD] = {duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)"},
 	[OPTION_NUMBER] = {parse_number, AN_INT64, "a number"},
 	[OPTION_INT] = {parse_number, AN_INT, "a number"},
 	[OPTION_SIGNAL] = {parse_signal, AN_INT, "a signal"},
@@ -382,20 +373,40 @@ static void store(struct options *options, const struct option_row *row, const c
  * command has none. */
 static bool is_long_lease(const struct option_row *row, unsigned command)
 {
-	return row->offset == offsetof(struct options, lease_ms) &&
-	       !(command & (COMMAND_WRAP | COMMAND_DOCTOR));
+	return row->offset == offsetof(struct options, lease_ms) && command != COMMAND_WRAP;
+}
+
+/* Why the value is not as this command expects it. */
+static void explain(char cause[VALUE_CAUSE_BYTES], const struct option_row *row, const char *value,
+		    unsigned command)
+{
+	const char *expects = is_long_lease(row, command) ? "a duration from 1s to 30d"
+			      : *row->expects             ? row->expects
+							  : kinds[row->kind].expects;
+	char shown[SHORT_MAX_BYTES];
+
+	shorten(shown, value);
+	if (row->kind == OPTION_SLOTS)
+		snprintf(cause, VALUE_CAUSE_BYTES, "'%s' %s", shown, slots_fault(value));
+	else if (row->kind == OPTION_ALSO && *value)
+		snprintf(cause, VALUE_CAUSE_BYTES, "'%s' is one too many, %d are the most", shown,
+			 ALSO_MAX);
+	else
+		snprintf(cause, VALUE_CAUSE_BYTES, "'%s' is not %s", shown, expects);
 }
 
 int options_set(struct options *options, const struct option_row *row, const char *value,
-		struct origin origin, unsigned command)
+		struct origin origin, unsigned command, struct error *err)
 {
 	const int64_t max = is_long_lease(row, command) ? 30 * (int64_t)DAY_MS : row->max;
+	char cause[VALUE_CAUSE_BYTES];
 	int64_t number = 0;
 
-	if (kinds[row->kind].parse(value, &number) || number < row->min || (max && number > max))
-		return -1;
-	if (options && row->kind == OPTION_ALSO && options->also[ALSO_MAX - 1])
-		return -1;
+	if (kinds[row->kind].parse(value, &number) || number < row->min || (max && number > max) ||
+	    (options && row->kind == OPTION_ALSO && options->also[ALSO_MAX - 1])) {
+		explain(cause, row, value, command);
+		return options_refuse(row, &origin, cause, err);
+	}
 	if (options) {
 		store(options, row, value, number);
 		options->origins[row - option_rows] = origin;
@@ -403,47 +414,49 @@ int options_set(struct options *options, const struct option_row *row, const cha
 	return 0;
 }
 
-static void refuse_reason(char cause[VALUE_CAUSE_MAX_BYTES], const char *shown, const char *value)
-{
-	uint32_t code;
+/* ---- Where they are set ---- */
 
-	if (!*find_unfit(value, &code))
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shown,
-			 kinds[OPTION_REASON].expects);
-	else if (code)
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' has the %s character U+%04X", shown,
-			 utf8_is_control(code) ? "control"
-			 : utf8_is_bidi(code)  ? "bidi"
-					       : "line-ending",
-			 code);
-	else
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not valid UTF-8", shown);
+const char *settings_variable(const struct option_row *row, char *name, size_t size)
+{
+	char *end = stpcpy(name, "FAIRLOCK_");
+
+	assert(size > strlen(name) + strlen(row->name));
+	for (const char *c = row->name; *c; c++) /* small letters and dashes, whatever the locale */
+		*end++ = *c == '-' ? '_' : (char)(*c - 'a' + 'A');
+	*end = '\0';
+	return name;
 }
 
-const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
-			   const char *value, unsigned command)
+static const char *show_origin(const struct origin *origin, const struct option_row *row,
+			       char *text, size_t size)
 {
-	const char *expects = is_long_lease(row, command) ? "a duration from 1s to 30d"
-			      : *row->expects             ? row->expects
-							  : kinds[row->kind].expects;
-	char shown[SHORT_MAX_BYTES], guess[DURATION_GUESS_BYTES];
-	int64_t number;
+	text[0] = '\0';
+	if (origin->source == SOURCE_FLAG)
+		snprintf(text, size, "--%s", row->name);
+	else if (origin->source == SOURCE_ENVIRONMENT)
+		settings_variable(row, text, size);
+	else if (origin->source == SOURCE_FILE)
+		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
+	return text;
+}
 
-	shorten(shown, value);
-	if (row->kind == OPTION_REASON)
-		refuse_reason(cause, shown, value);
-	else if (row->kind == OPTION_SLOTS)
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' %s", shown, slots_fault(value));
-	else if (row->kind == OPTION_ALSO && *value)
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is one too many, %d are the most",
-			 shown, ALSO_MAX);
-	else if (kinds[row->kind].parse == duration_parse && duration_parse(value, &number) < 0 &&
-		 duration_guess(guess, value))
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not a duration, did you mean %s?",
-			 shown, guess);
-	else
-		snprintf(cause, VALUE_CAUSE_MAX_BYTES, "'%s' is not %s", shown, expects);
-	return cause;
+const char *settings_where(const struct options *options, const struct option_row *row, char *text,
+			   size_t size)
+{
+	return show_origin(options_origin(options, row), row, text, size);
+}
+
+int options_refuse(const struct option_row *row, const struct origin *origin, const char *cause,
+		   struct error *err)
+{
+	char where[WHERE_MAX_BYTES];
+
+	if (origin->source == SOURCE_FLAG)
+		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name, cause);
+	show_origin(origin, row, where, sizeof(where));
+	if (origin->source == SOURCE_ENVIRONMENT)
+		return fail_about(err, STATUS_USAGE, "use", where, cause);
+	return fail_about(err, STATUS_CONFIG, "read", where, cause);
 }
 
 /* ---- All of them ---- */
@@ -481,4 +494,27 @@ const struct origin *options_origin(const struct options *options, const struct 
 bool options_has(const struct options *options, const struct option_row *row)
 {
 	return options_origin(options, row)->source != 0;
+}
+
+void option_show(char *text, size_t size, const struct options *options,
+		 const struct option_row *row)
+{
+	const void *member = (const char *)options + row->offset;
+	char duration[DURATION_MAX_BYTES], name[SIGNAL_MAX_BYTES];
+
+	if (!options_has(options, row))
+		snprintf(text, size, "%s", row->fallback);
+	else if (kinds[row->kind].parse == duration_parse)
+		snprintf(text, size, "%s",
+			 duration_show_fraction(duration, *(const int64_t *)member));
+	else if (row->kind == OPTION_SIGNAL)
+		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
+	else if (kinds[row->kind].member == AN_INT64)
+		snprintf(text, size, "%" PRId64, *(const int64_t *)member);
+	else if (kinds[row->kind].member == AN_INT)
+		snprintf(text, size, "%d", *(const int *)member);
+	else if (kinds[row->kind].member == A_BOOL)
+		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
+	else /* a text; a list has no variable */
+		snprintf(text, size, "%s", *(const char *const *)member);
 }

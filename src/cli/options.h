@@ -116,6 +116,7 @@ struct options {
 		bool raw;
 		bool no_headings;
 		const char *columns;
+		bool acl;
 	};
 	bool help;    /* --help was given: the other options do not count */
 	bool version; /* so was --version */
@@ -133,8 +134,7 @@ enum option_kind {
 	OPTION_REASON,   /* the same, for other people to read */
 	OPTION_COLUMNS,  /* the same: of a table */
 	OPTION_COLUMN,   /* the same: one of them */
-	OPTION_OWNER,    /* the same: the id of a holder */
-	OPTION_WAITER,   /* the same: the id of a waiter */
+	OPTION_OWNER,    /* the same: the id of a holder or a waiter */
 	OPTION_SLOTS,    /* the same: see cli/slots.h */
 	OPTION_SLOT,     /* the same: one that is held */
 	OPTION_ALSO,     /* a list of const char *, ended by NULL: a lock; may be given again */
@@ -146,17 +146,6 @@ enum option_kind {
 	OPTION_COLOUR,   /* enum colour_choice; a flag may do without, as OPTION_PERIOD */
 };
 
-/* Where --help shows an option: in one of these groups. */
-enum option_group {
-	GROUP_OTHER,
-	GROUP_BUSY,
-	GROUP_ONCE,
-	GROUP_MANY,
-	GROUP_LIMITS,
-	GROUP_SEEN,
-	GROUP_SERVER, /* only in `fairlock --help` */
-};
-
 /* All there is to know about one option, for the command line, --help, the environment, the
  * configuration files and completion. */
 struct option_row {
@@ -165,13 +154,13 @@ struct option_row {
 	const char *argument; /* as --help calls it; "": a flag */
 	const char *help;
 	enum option_kind kind;
-	size_t offset;     /* of its member of struct options */
-	unsigned commands; /* a set of command bits */
-	unsigned sources;  /* a set of enum option_source */
-	enum option_group group;
-	char fallback[24]; /* the default, for --help; "": it tells none */
-	int64_t min, max;  /* of a number, or of the length of a text; max 0: no limit */
-	char expects[40];  /* for messages: "a number from 0 to 255"; "": as its kind has it */
+	size_t offset;       /* of its member of struct options */
+	unsigned commands;   /* a set of command bits */
+	unsigned sources;    /* a set of enum option_source */
+	char fallback[24];   /* the default, for --help; "": it tells none */
+	int64_t min, max;    /* of a number, or of the length of a text; max 0: no limit */
+	char expects[40];    /* for messages: "a number from 0 to 255"; "": as its kind has it */
+	const char *section; /* --help has this heading before the option and those behind it */
 };
 
 /* The index-th row of the table, or NULL behind the last. */
@@ -214,18 +203,30 @@ bool options_want_help(const struct options *options);
 /* Where the row was set. */
 const struct origin *options_origin(const struct options *options, const struct option_row *row);
 
+/* Writes the value of a row, as a configuration file would have it, or its default. */
+void option_show(char *text, size_t size, const struct options *options,
+		 const struct option_row *row);
+
 /* Whether the row is set. */
 bool options_has(const struct options *options, const struct option_row *row);
 
 /* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
- * live as long as *options. With a NULL options it only checks. Returns 0, or -1 if the value is
- * not as this command expects it. */
+ * live as long as *options. With a NULL options it only checks. Returns 0, or -1 as options_refuse
+ * does if the value is not as this command expects it. */
 int options_set(struct options *options, const struct option_row *row, const char *value,
-		struct origin origin, unsigned command);
+		struct origin origin, unsigned command, struct error *err);
 
-#define VALUE_CAUSE_MAX_BYTES 320
+/* Fails with "cannot use option '--wait': CAUSE", "cannot use FAIRLOCK_WAIT: CAUSE" (STATUS_USAGE)
+ * or "cannot read FILE:LINE: CAUSE" (STATUS_CONFIG); row may be NULL there. */
+int options_refuse(const struct option_row *row, const struct origin *origin, const char *cause,
+		   struct error *err);
 
-/* options_set refused the value: writes the cause, "'1h30' is not a duration, did you mean 1h30m?".
- * Returns cause. */
-const char *options_refuse(char cause[VALUE_CAUSE_MAX_BYTES], const struct option_row *row,
-			   const char *value, unsigned command);
+#define WHERE_MAX_BYTES 600
+
+/* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
+const char *settings_variable(const struct option_row *row, char *name, size_t size);
+
+/* Writes where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
+ * default. */
+const char *settings_where(const struct options *options, const struct option_row *row, char *text,
+			   size_t size);

@@ -1,10 +1,8 @@
 /* Reads the sources in turn. The first that sets an option counts. */
 #include "cli/settings.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +14,14 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/guess.h"
-#include "redis/password.h"
+#include "redis/server.h"
 
 #define SYSTEM_FILE "/etc/fairlock.conf"
 #define USER_FILE ".config/fairlock.conf"
-#define VARIABLE_PREFIX "FAIRLOCK_"
 
 #define FILE_MAX_BYTES 65536
-#define LINE_MAX_BYTES 4096
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors write it; it says nothing */
 #define BLANKS " \t\r"
-#define WHERE_MAX_BYTES 600
 #define CI_REPORT_MS 60000
 
 static int no_memory(struct error *err)
@@ -46,17 +41,6 @@ static void keep(struct settings *settings, char *text)
 
 /* ---- The environment ---- */
 
-const char *settings_variable(const struct option_row *row, char *name, size_t size)
-{
-	char *end = stpcpy(name, VARIABLE_PREFIX);
-
-	assert(size > strlen(VARIABLE_PREFIX) + strlen(row->name));
-	for (const char *c = row->name; *c; c++) /* small letters and dashes, whatever the locale */
-		*end++ = *c == '-' ? '_' : (char)(*c - 'a' + 'A');
-	*end = '\0';
-	return name;
-}
-
 static const char *get_variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -66,8 +50,9 @@ static const char *get_variable(const char *name)
 
 static int read_environment(struct options *options, unsigned command, struct error *err)
 {
+	const struct origin origin = {.source = SOURCE_ENVIRONMENT};
 	const struct option_row *row;
-	char name[64], cause[VALUE_CAUSE_MAX_BYTES];
+	char name[64];
 
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
 		if (options_has(options, row) || !option_is_for(row, command, SOURCE_ENVIRONMENT))
@@ -75,31 +60,13 @@ static int read_environment(struct options *options, unsigned command, struct er
 
 		const char *value = get_variable(settings_variable(row, name, sizeof(name)));
 
-		if (!value)
-			continue;
-		if (options_set(options, row, value, (struct origin){.source = SOURCE_ENVIRONMENT},
-				command))
-			return fail(err, STATUS_USAGE, "cannot use %s: %s", name,
-				    options_refuse(cause, row, value, command));
+		if (value && options_set(options, row, value, origin, command, err))
+			return -1;
 	}
 	return 0;
 }
 
 /* ---- Configuration files ---- */
-
-__attribute__((format(printf, 3, 4))) static int refuse_line(const struct origin *origin,
-							     struct error *err, const char *format,
-							     ...)
-{
-	char where[PATH_MAX + 16], cause[sizeof(err->text)];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(cause, sizeof(cause), format, args);
-	va_end(args);
-	snprintf(where, sizeof(where), "%.*s:%u", PATH_MAX, origin->path, origin->line);
-	return fail_about(err, STATUS_CONFIG, "read", where, cause);
-}
 
 static char *trim(char *text)
 {
@@ -117,58 +84,43 @@ static char *trim(char *text)
 static int refuse_key(const struct origin *origin, const char *key, const struct option_row *row,
 		      struct error *err)
 {
-	char shown[SHORT_MAX_BYTES];
+	char shown[SHORT_MAX_BYTES], cause[sizeof(err->text)];
 	const struct option_row *other;
 	struct nearest nearest;
 
-	if (row)
-		return refuse_line(origin, err, "a file cannot set --%s", row->name);
 	nearest_begin(&nearest, key);
 	for (size_t i = 0; (other = option_at(i)) != NULL; i++)
 		if (other->sources & SOURCE_FILE)
 			nearest_try(&nearest, other->name);
-	/* "password: SECRET=" is a key, too */
-	return refuse_line(origin, err, "there is no key '%s'%s%s%s", shorten_word(shown, key),
-			   *nearest.best ? ", did you mean " : "", nearest.best,
-			   *nearest.best ? "?" : "");
+	shorten_word(shown, key); /* "password: SECRET=" is a key, too */
+	if (row)
+		snprintf(cause, sizeof(cause), "a file cannot set --%s", row->name);
+	else if (*nearest.best)
+		snprintf(cause, sizeof(cause), "there is no key '%s', did you mean %s?", shown,
+			 nearest.best);
+	else
+		snprintf(cause, sizeof(cause), "there is no key '%s'", shown);
+	return options_refuse(row, origin, cause, err);
 }
 
 /* Another source may go first, and then nobody else reads this URL. The message names file and
  * line, where the URL can be seen. */
-static int check_url(const struct origin *origin, const char *url, struct error *err)
+static int check_url(const struct option_row *row, const struct origin *origin, const char *url,
+		     struct error *err)
 {
+	char cause[sizeof(err->text)];
 	struct server server;
-	struct error whole;
 	const char *words;
 
-	if (server_parse(&server, url, &whole) == 0) {
+	if (server_parse(&server, url, err) == 0) {
 		server_free(&server);
 		return 0;
 	}
-	words = strstr(whole.text, "': ");
-	if (whole.status == STATUS_CONFIG && words)
-		return refuse_line(origin, err, "url: %s", words + strlen("': "));
-	*err = whole;
-	return -1;
-}
-
-/* Refuses quotes around a value, and a comment behind it: they would be part of it. Passwords and
- * names of users may have both; other texts and paths may have a #. */
-static int check_value(const struct origin *origin, const struct option_row *row, const char *value,
-		       struct error *err)
-{
-	const size_t length = strlen(value);
-	const bool is_text =
-		row->kind == OPTION_TEXT || row->kind == OPTION_FILE || row->kind == OPTION_REASON;
-
-	if (row->kind != OPTION_TEXT && length > 1 && strchr("'\"", *value) &&
-	    value[length - 1] == *value)
-		return refuse_line(origin, err, "the value of %s takes no quotes", row->name);
-	if (!is_text && (*value == '#' || strstr(value, " #") || strstr(value, "\t#")))
-		return refuse_line(origin, err,
-				   "the value of %s takes no comment: give it a line of its own",
-				   row->name);
-	return row->kind == OPTION_URL && *value ? check_url(origin, value, err) : 0;
+	words = strstr(err->text, "': ");
+	if (err->status != STATUS_CONFIG || !words)
+		return -1;
+	snprintf(cause, sizeof(cause), "url: %s", words + strlen("': "));
+	return options_refuse(row, origin, cause, err);
 }
 
 /* Sets an option if the command has it, and no source that goes first has set it. Of two lines of
@@ -177,18 +129,15 @@ static int set_key(struct options *options, unsigned command, const struct origi
 		   const char *key, const char *value, struct error *err)
 {
 	const struct option_row *row = option_named(key);
-	char cause[VALUE_CAUSE_MAX_BYTES];
 	bool counts;
 
 	if (!row || !(row->sources & SOURCE_FILE))
 		return refuse_key(origin, key, row, err);
-	if (check_value(origin, row, value, err))
+	if (row->kind == OPTION_URL && *value && check_url(row, origin, value, err))
 		return -1;
 	counts = option_is_for(row, command, SOURCE_FILE) &&
 		 (!options_has(options, row) || options_origin(options, row)->path == origin->path);
-	if (options_set(counts ? options : NULL, row, value, *origin, command))
-		return refuse_line(origin, err, "%s", options_refuse(cause, row, value, command));
-	return 0;
+	return options_set(counts ? options : NULL, row, value, *origin, command, err);
 }
 
 static int read_line(struct options *options, unsigned command, const struct origin *origin,
@@ -196,39 +145,19 @@ static int read_line(struct options *options, unsigned command, const struct ori
 {
 	char *equals;
 
-	if (length > LINE_MAX_BYTES)
-		return refuse_line(origin, err, "the line is longer than %d bytes", LINE_MAX_BYTES);
 	for (size_t i = 0; i < length; i++)
 		if (((unsigned char)text[i] < ' ' && !(text[i] && strchr(BLANKS, text[i]))) ||
 		    text[i] == 0x7f)
-			return refuse_line(origin, err, "the line has a control character");
+			return options_refuse(NULL, origin, "the line has a control character",
+					      err);
 	text = trim(text);
 	if (*text == '#' || *text == '\0')
 		return 0;
 	equals = strchr(text, '=');
 	if (!equals)
-		return refuse_line(origin, err, "the line is not 'key = value'");
+		return options_refuse(NULL, origin, "the line is not 'key = value'", err);
 	*equals = '\0';
 	return set_key(options, command, origin, trim(text), trim(equals + 1), err);
-}
-
-/* Reads a whole file, and closes it. Returns the number of bytes, or -1. */
-static ssize_t load(char *text, const char *path, int fd, struct error *err)
-{
-	const ssize_t length = read_file(fd, text, FILE_MAX_BYTES + 1);
-	struct stat status;
-
-	if (length < 0)
-		return fail_about(err, STATUS_CONFIG, "read", path,
-				  errno == ETIMEDOUT ? "no program wrote into it for 5 s"
-						     : strerror(errno));
-	if (length > FILE_MAX_BYTES)
-		return fail_about(err, STATUS_CONFIG, "read", path,
-				  "it is longer than 65536 bytes");
-	if (length == 0 && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
-		return fail_about(err, STATUS_CONFIG, "read", path,
-				  "no program writes into this pipe");
-	return length;
 }
 
 /* is_usual: the file may be missing. path must live as long as *settings. */
@@ -236,7 +165,7 @@ static int read_config(struct settings *settings, unsigned command, const char *
 		       struct error *err)
 {
 	struct origin origin = {SOURCE_FILE, path, 0};
-	const int fd = read_file_open_prompt(path);
+	const int fd = read_file_open(path);
 	char *text, *end;
 	ssize_t length;
 
@@ -248,9 +177,10 @@ static int read_config(struct settings *settings, unsigned command, const char *
 	if (!text)
 		return no_memory(err);
 	keep(settings, text);
-	length = load(text, path, fd, err);
-	if (length < 0)
-		return -1;
+	length = read_file(fd, text, FILE_MAX_BYTES + 1);
+	if (length < 0 || length > FILE_MAX_BYTES)
+		return fail_about(err, STATUS_CONFIG, "read", path,
+				  length < 0 ? strerror(errno) : "it is longer than 65536 bytes");
 	end = text + length;
 	if (length >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0)
 		text += 3;
@@ -390,34 +320,6 @@ static enum password_source choose_password(const struct settings *settings, con
 	return shared && url >= SOURCE_ENVIRONMENT ? PASSWORD_SHARED : PASSWORD_NONE;
 }
 
-static void tell_refused(char words[PASSWORD_WORDS_BYTES], const char *from, const char *password)
-{
-	const char *fault = password_fault(password);
-
-	if (fault)
-		snprintf(words, PASSWORD_WORDS_BYTES, "%s, which %s", from, fault);
-	else
-		snprintf(words, PASSWORD_WORDS_BYTES, "this user, or the password from %s", from);
-}
-
-/* There may be one that does not count. */
-static void tell_missing(char words[PASSWORD_WORDS_BYTES], const struct options *options,
-			 const char *shared)
-{
-	const bool is_text = distance(options, "password") <= distance(options, "password-file");
-	const bool is_flag = distance(options, "url") == SOURCE_FLAG;
-	char other[SHORT_MAX_BYTES], url[SHORT_MAX_BYTES];
-
-	show_where(other, options, is_text ? "password" : "password-file");
-	if (*other || shared)
-		snprintf(words, PASSWORD_WORDS_BYTES, "a password: %s is not for %s; use %s",
-			 *other ? other : "REDISCLI_AUTH", show_where(url, options, "url"),
-			 is_flag ? "--password-file" : "FAIRLOCK_PASSWORD");
-	else
-		snprintf(words, PASSWORD_WORDS_BYTES, "a password: %s--password-file",
-			 is_flag ? "" : "FAIRLOCK_PASSWORD or ");
-}
-
 static int find_password(struct settings *settings, struct error *err)
 {
 	static const char *const names[] = {[PASSWORD_URL] = "url",
@@ -425,7 +327,7 @@ static int find_password(struct settings *settings, struct error *err)
 					    [PASSWORD_FILE] = "password-file"};
 	struct options *options = &settings->options;
 	struct server *server = &settings->server;
-	const char *shared = get_variable("REDISCLI_AUTH");
+	const char *shared = get_variable("REDISCLI_AUTH"), *fault;
 	char from[SHORT_MAX_BYTES] = "REDISCLI_AUTH", *own = server->password;
 	enum password_source source;
 	int failed = 0;
@@ -435,7 +337,9 @@ static int find_password(struct settings *settings, struct error *err)
 		return 0;
 	source = options->password_source = choose_password(settings, shared);
 	if (source == PASSWORD_NONE) {
-		tell_missing(settings->password_words, options, shared);
+		snprintf(settings->password_words, PASSWORD_WORDS_BYTES,
+			 "a password: %s--password-file",
+			 distance(options, "url") == SOURCE_FLAG ? "" : "FAIRLOCK_PASSWORD or ");
 		return 0;
 	}
 	if (source != PASSWORD_SHARED)
@@ -448,9 +352,12 @@ static int find_password(struct settings *settings, struct error *err)
 			      &server->password, err);
 	if (server->password != own)
 		free(own);
-	if (!failed)
-		tell_refused(settings->password_words, from, server->password);
-	return failed;
+	if (failed)
+		return -1;
+	fault = password_fault(server->password);
+	snprintf(settings->password_words, PASSWORD_WORDS_BYTES,
+		 fault ? "%s, which %s" : "this user, or the password from %s", from, fault);
+	return 0;
 }
 
 static int find_sentinel_password(struct settings *settings, struct error *err)
@@ -471,47 +378,139 @@ static int find_sentinel_password(struct settings *settings, struct error *err)
 
 /* ---- Options that depend on each other ---- */
 
-/* Refuses the value of an option because of what other options say. needed: the option without
- * which it has no effect, because the user means it to have one; or NULL. */
-static int refuse(const struct options *options, const char *name, const char *cause,
-		  const char *needed, struct error *err)
+static bool is_set(const struct options *options, const char *name)
 {
-	const struct option_row *row = option_named(name);
-	const bool in_file = options_origin(options, row)->source == SOURCE_FILE;
-	char where[WHERE_MAX_BYTES], text[80];
-
-	settings_where(options, row, where, sizeof(where));
-	snprintf(text, sizeof(text), "%s %s%s%s%s", in_file ? name : "it", cause,
-		 needed && !in_file ? "--" : "", needed ? needed : "", needed ? ", too" : "");
-	return fail_about(err, in_file ? STATUS_CONFIG : STATUS_USAGE, in_file ? "read" : "use",
-			  where, text);
+	return options_has(options, option_named(name));
 }
 
-/* Refuses --once-ok and --also beside a --once-per that a variable or a file sets. On the command
- * line parse_args refuses them. */
+/* On the command line, where the user means it for this command. */
+static bool is_flag(const struct options *options, const char *name)
+{
+	return options_origin(options, option_named(name))->source == SOURCE_FLAG;
+}
+
+static int refuse(const struct options *options, const char *name, const char *cause,
+		  struct error *err)
+{
+	const struct option_row *row = option_named(name);
+
+	return options_refuse(row, options_origin(options, row), cause, err);
+}
+
+/* Options that have no effect without others. A default for all jobs may have none, but for one of
+ * the server's. */
+static const struct {
+	char name[16];
+	unsigned commands;
+	char needed[24], or_needed[8];
+} needs[] = {
+	{"token", COMMAND_RELEASE, "force", ""},
+	{"wait", COMMAND_RELEASE, "stop", ""},
+	{"slot", COMMAND_RELEASE, "stop", "force"},
+	{"max-hold", COMMAND_ACQUIRE, "while-pid", ""},
+	{"tls-key", COMMAND_ALL, "tls-cert", ""},
+	{"sentinel-user", COMMAND_ALL, "sentinel-password-file", ""},
+};
+
+static int check_needs(const struct options *options, unsigned command, struct error *err)
+{
+	char cause[64];
+
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		const char *name = needs[i].name, *other = needs[i].or_needed;
+		const bool counts = needs[i].commands == COMMAND_ALL ? is_set(options, name)
+								     : is_flag(options, name);
+
+		if (!(needs[i].commands & command) || !counts || is_set(options, needs[i].needed) ||
+		    (*other && is_set(options, other)))
+			continue;
+		snprintf(cause, sizeof(cause), "it needs --%s%s%s, too", needs[i].needed,
+			 *other ? " or --" : "", other);
+		return refuse(options, name, cause, err);
+	}
+	return 0;
+}
+
+/* Options that exclude others on the command line. */
+static const struct {
+	char name[12], excluded[8][20];
+} exclusions[] = {
+	{"json", {"raw"}},
+	{"shared", {"slots"}},
+	{"also", {"slots", "shared", "once-per", "once-ok", "supersede"}},
+	{"slot", {"owner"}},
+	{"once-ok", {"once-per"}},
+	{"forget-run", {"force", "owner"}},
+	{"skip", {"wait", "conflict-exit-code"}},
+	{"supersede", {"no-wait", "skip", "slots", "shared"}},
+	{"stop", {"force", "token", "forget-run"}},
+	/* The format is fixed. */
+	{"acl", {"json", "quiet"}},
+	{"prometheus", {"watch", "json", "raw", "noheadings", "output", "quiet", "sort"}},
+	/* A screen is for people, and has no end. */
+	{"watch", {"json", "raw", "remove"}},
+	/* Figures and drawings have no columns, and an end. */
+	{"plot", {"stats", "json", "follow", "raw", "noheadings", "output", "sort", "lines"}},
+	{"stats", {"follow", "raw", "noheadings", "output", "sort", "lines"}},
+	/* Lines that come later cannot stand before those that were printed. */
+	{"follow", {"sort"}},
+};
+
+static int check_exclusions(const struct options *options, struct error *err)
+{
+	char cause[64];
+
+	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
+		const char *name = exclusions[i].name, (*excluded)[20] = exclusions[i].excluded;
+
+		for (size_t k = 0; is_flag(options, name) && k < 8 && *excluded[k]; k++) {
+			if (!is_flag(options, excluded[k]))
+				continue;
+			snprintf(cause, sizeof(cause), "it does not go with --%s", name);
+			return refuse(options, excluded[k], cause, err);
+		}
+	}
+	if (is_flag(options, "no-wait") && is_flag(options, "wait") && options->wait_ms > 0)
+		return refuse(options, "wait", "it does not go with --no-wait", err);
+	return 0;
+}
+
+/* --once-per may be a default, and then --once-ok and --also cannot do what it asks for. */
 static int check_once_per(const struct options *options, struct error *err)
 {
-	const struct option_row *row = option_named("once-per");
+	const bool is_also = options->also[0] != NULL;
 	char where[WHERE_MAX_BYTES], cause[WHERE_MAX_BYTES + 48];
 
-	if (!options->once_per_ms)
+	if (!options->once_per_ms || (!is_also && !options->once_ok_ms))
 		return 0;
-	if (options->once_ok_ms)
-		return fail(err, STATUS_USAGE,
-			    "cannot use --once-ok: it does not go with --once-per, which %s sets",
-			    options_origin(options, row)->source == SOURCE_FILE
-				    ? "a configuration file"
-				    : "the environment");
-	if (!options->also[0])
-		return 0;
-	settings_where(options, row, where, sizeof(where));
+	settings_where(options, option_named("once-per"), where, sizeof(where));
 	snprintf(cause, sizeof(cause), "it does not go with the once-per of %s", where);
-	return fail_about(err, STATUS_USAGE, "use", "--also", cause);
+	return fail_about(err, STATUS_USAGE, "use", is_also ? "--also" : "--once-ok", cause);
+}
+
+static int check_together(const struct options *options, const struct command *command,
+			  struct error *err)
+{
+	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
+
+	if (check_needs(options, command->bit, err) || check_exclusions(options, err) ||
+	    check_once_per(options, err))
+		return -1;
+	if (is_flag(options, "max-hold") && is_flag(options, "min-hold") &&
+	    options->max_hold_ms < options->min_hold_ms)
+		return refuse(options, "max-hold", "it is less than --min-hold", err);
+	if (options->supersede && options->no_wait)
+		return refuse(options, "supersede", "it does not go with --wait 0", err);
+	if (command->bit == COMMAND_WRAP && options->kill_after_ms > lease_ms / 3)
+		return fail(err, STATUS_USAGE,
+			    "cannot use --kill-after: it is more than a third of the lease");
+	if (options->while_pid && options->lease_ms > RENEWED_LEASE_MAX_MS)
+		return refuse(options, "lease", "it is at most 1d with --while-pid", err);
+	return 0;
 }
 
 int options_settle(struct options *options, const struct command *command, struct error *err)
 {
-	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
 	const char *ci = getenv("CI");
 
 	/* a job of CI that prints nothing looks as if it hung */
@@ -523,21 +522,7 @@ int options_settle(struct options *options, const struct command *command, struc
 	}
 	if (options->wait_ms == 0)
 		options->no_wait = true;
-	if (options->supersede && options->no_wait)
-		return fail(err, STATUS_USAGE,
-			    "cannot use option '--supersede': it does not go with --wait 0");
-	if (command->bit == COMMAND_WRAP && options->kill_after_ms > lease_ms / 3)
-		return fail(
-			err, STATUS_USAGE,
-			"cannot use --kill-after: %g s is more than a third of the lease (%g s)",
-			(double)options->kill_after_ms / 1000, (double)lease_ms / 1000);
-	if (options->while_pid && options->lease_ms > RENEWED_LEASE_MAX_MS)
-		return refuse(options, "lease", "is at most 1d with --while-pid", NULL, err);
-	if (options->tls_files.key && !options->tls_files.cert)
-		return refuse(options, "tls-key", "needs ", "tls-cert", err);
-	if (options->sentinel_user && !options->sentinel_password_file)
-		return refuse(options, "sentinel-user", "needs ", "sentinel-password-file", err);
-	return check_once_per(options, err);
+	return check_together(options, command, err);
 }
 
 /* ---- All of it ---- */
@@ -577,21 +562,6 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	    find_tls_files(settings, err) || find_password(settings, err))
 		return -1;
 	return find_sentinel_password(settings, err);
-}
-
-const char *settings_where(const struct options *options, const struct option_row *row, char *text,
-			   size_t size)
-{
-	const struct origin *origin = options_origin(options, row);
-
-	text[0] = '\0';
-	if (origin->source == SOURCE_FLAG)
-		snprintf(text, size, "--%s", row->name);
-	else if (origin->source == SOURCE_ENVIRONMENT)
-		settings_variable(row, text, size);
-	else if (origin->source == SOURCE_FILE)
-		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
-	return text;
 }
 
 void settings_free(struct settings *settings)

@@ -28,14 +28,6 @@ void settings_init(struct settings *settings);
  * STATUS_OS. */
 int settings_merge(struct settings *settings, const struct command *command, struct error *err);
 
-/* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
-const char *settings_variable(const struct option_row *row, char *name, size_t size);
-
-/* Writes where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
- * default. */
-const char *settings_where(const struct options *options, const struct option_row *row, char *text,
-			   size_t size);
-
 /* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
  * -1 with STATUS_USAGE or STATUS_CONFIG. */
 int options_settle(struct options *options, const struct command *command, struct error *err);

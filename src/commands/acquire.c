@@ -18,13 +18,12 @@
 #include "lock/lock.h"
 #include "lock/wait.h"
 #include "output/timestamp.h"
-#include "redis/server.h"
 #include "supervise/keeper.h"
 
 #define WORDS_MAX 64
 
-/* Of a NAME or a URL, with quotes. */
-#define QUOTED_MAX_BYTES 4096
+/* A longer NAME does not go into a message as a word for a shell. */
+#define QUOTED_MAX_BYTES 30
 
 /* The process is pinned before we queue: by the time of the grant another may have its number. */
 static int pin_process(pid_t pid, int *pidfd, struct error *err)
@@ -60,20 +59,17 @@ struct words {
 	char *list[WORDS_MAX + 1]; /* ended by NULL */
 };
 
-/* A process of the kernel, or one whose command line we may not see, has a name at least. */
 static char *const *describe(struct words *words, pid_t pid)
 {
-	static const char *const files[] = {"cmdline", "comm"};
 	char path[40];
 	ssize_t length = 0;
 	int count = 0;
 
-	for (size_t i = 0; pid && length <= 0 && i < 2; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	if (pid)
 		length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
-		while (length > 0 && strchr("\n", words->text[length - 1])) /* or NUL */
-			length--;
-	}
+	while (length > 0 && words->text[length - 1] == '\0')
+		length--;
 	if (length <= 0)
 		length = (ssize_t)strlen(strcpy(words->text, "fairlock acquire"));
 	words->text[length] = '\0';
@@ -111,55 +107,20 @@ static int write_grant(const struct lock *lock, bool as_json, struct error *err)
 	return -1;
 }
 
-static void print_option(const char *option, const char *value)
-{
-	char quoted[QUOTED_MAX_BYTES];
-
-	if (value && shell_quote(quoted, sizeof(quoted), value))
-		fprintf(stderr, " --%s %s", option, quoted);
-}
-
-/* Prints the options that chose the server, if they stood on the command line. */
-static void print_server(const struct server *server, const struct options *options)
-{
-	if (options->url_is_flag)
-		print_option("url", server->label);
-	print_option("config", options->config);
-	if (!options->tls_is_flag)
-		return;
-	print_option("tls-ca", server->tls_files.ca);
-	print_option("tls-cert", server->tls_files.cert);
-	print_option("tls-key", server->tls_files.key);
-	if (server->tls_files.insecure)
-		fputs(" --tls-insecure", stderr);
-}
-
-/* A command for the same server, which a shell can run. */
-static void print_command(const struct hold *hold, const struct options *options, const char *verb)
-{
-	const struct lock *lock = hold->lock;
-	char name[QUOTED_MAX_BYTES], owner[QUOTED_MAX_BYTES];
-
-	fprintf(stderr, "    fairlock %s --owner %s", verb,
-		shell_quote(owner, sizeof(owner), lock->owner));
-	print_server(hold->client->connection.server, options);
-	fprintf(stderr, " %s%s\n", lock->keys.name[0] == '-' ? "-- " : "",
-		shell_quote(name, sizeof(name), lock->keys.name));
-}
-
 /* A person at a terminal learns how to go on. A script has the owner id, and stays silent. */
-static void tell_person(const struct hold *hold, const struct options *options)
+static void tell_person(const struct lock *lock, const struct options *options)
 {
-	const int64_t now_ms = wall_ms();
-	const int64_t left_ms = hold->lock->deadline_ms - clock_ms();
-	char until[TIMESTAMP_MAX_BYTES];
+	const char *name = lock->keys.name;
+	const int64_t now_ms = wall_ms(), left_ms = lock->deadline_ms - clock_ms();
+	char until[TIMESTAMP_MAX_BYTES], quoted[QUOTED_MAX_BYTES];
 
 	if (options->quiet || !isatty(STDERR_FILENO) || left_ms > TIMESTAMP_LAST_MS - now_ms)
 		return;
-	complain("lock %s is held by hand until %s; give it back, or renew it:",
-		 hold->lock->keys.shown, timestamp_until_minute(until, now_ms + left_ms, now_ms));
-	print_command(hold, options, "release");
-	print_command(hold, options, "renew");
+	if (!shell_quote(quoted, sizeof(quoted), name))
+		strcpy(quoted, "NAME");
+	complain("lock %s is held by hand until %s; to give it back: fairlock release %s%s",
+		 lock->keys.shown, timestamp_until_minute(until, now_ms + left_ms, now_ms),
+		 name[0] == '-' ? "-- " : "", quoted);
 }
 
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
@@ -178,17 +139,22 @@ static int write_kept(struct hold *hold, const struct wait *wait, struct error *
 }
 
 /* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing. */
-static int hand_out(struct hold *hold, const struct wait *wait, struct error *err)
+static int hand_out(const struct wait *wait, struct lock *lock, struct client *client,
+		    struct error *err)
 {
+	const bool is_by_hand = wait->pidfd < 0;
 	struct error ignored;
-	const int result = wait->pidfd < 0 ? write_grant(hold->lock, wait->options->json, err)
-					   : write_kept(hold, wait, err);
+	struct hold hold;
+	int result;
 
-	if (result == 0 && wait->pidfd < 0)
-		tell_person(hold, wait->options);
+	hold_init(&hold, lock, client, wait->messenger, wait->options->connect_timeout_ms);
+	result = is_by_hand ? write_grant(lock, wait->options->json, err)
+			    : write_kept(&hold, wait, err);
 	if (result < 0)
-		hold_release(hold, hold->lock->deadline_ms, &ignored);
-	client_close(hold->client);
+		hold_release(&hold, lock->deadline_ms, &ignored);
+	else if (is_by_hand)
+		tell_person(lock, wait->options);
+	client_close(client);
 	return result;
 }
 
@@ -197,7 +163,6 @@ static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct c
 {
 	struct waiting waiting;
 	enum wait_event event;
-	struct hold hold;
 	int signo;
 
 	wait_begin(&waiting, wait, lock, client);
@@ -208,8 +173,7 @@ static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct c
 		client_close(client);
 		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}
-	hold_init(&hold, lock, client, wait->messenger, wait->options->connect_timeout_ms);
-	return hand_out(&hold, wait, err);
+	return hand_out(wait, lock, client, err);
 }
 
 static int run_acquire(const struct invocation *invocation, int *status, struct error *err)

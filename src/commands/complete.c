@@ -6,20 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/signals.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner_call.h"
 #include "output/table.h"
 
 struct completion {
 	struct settings settings;      /* what the words before set */
 	const struct command *command; /* the one on the line */
-	const char *name;              /* the first NAME on the line, or NULL */
 	const char *word;              /* what is being completed */
 	size_t head; /* if it is an option and a value (--lease=30), the length before the value */
 };
@@ -52,27 +49,6 @@ static void offer_names(struct completion *completion)
 	lock_list_free(&names);
 }
 
-/* kind: OPTION_OWNER, OPTION_WAITER or OPTION_SLOT. */
-static void offer_owners(struct completion *completion, enum option_kind kind)
-{
-	struct owner_list owners;
-	struct error err;
-
-	if (settings_merge(&completion->settings, completion->command, &err) < 0)
-		return;
-	owner_list_find_quickly(&owners, &completion->settings.server, completion->name,
-				kind == OPTION_WAITER);
-	for (size_t i = 0; i < owners.count; i++) {
-		struct found_owner *owner = &owners.list[i];
-		const char *text = kind == OPTION_SLOT ? owner->slot : owner->id;
-
-		tame(owner->about);
-		if (*text)
-			offer(completion, "", text, owner->about);
-	}
-	owner_list_free(&owners);
-}
-
 /* A list of columns may begin with a plus, and its last word is the one to complete. The letters of
  * a column stay as small as they are. */
 static void offer_columns(struct completion *completion, bool is_list)
@@ -87,23 +63,16 @@ static void offer_columns(struct completion *completion, bool is_list)
 	if (is_list && !is_first)
 		completion->head += comma ? (size_t)(comma + 1 - value) : 1;
 	value = completion->word + completion->head;
-	for (size_t i = 0; i < layout->column_count; i++) {
-		snprintf(name, sizeof(name), "%s", layout->columns[i].name);
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++) {
+		if (!column_name(layout, id))
+			continue;
+		snprintf(name, sizeof(name), "%s", column_name(layout, id));
 		for (char *c = name; islower((unsigned char)*value) && *c; c++)
 			*c = (char)tolower((unsigned char)*c);
-		offer(completion, "", name, column_meaning(layout->columns[i].name));
+		offer(completion, "", name, column_meaning(id));
 	}
 	if (is_list && is_first)
 		offer(completion, "", "help", "list the columns");
-}
-
-static void offer_signals(const struct completion *completion)
-{
-	const bool with_sig = strncmp(completion->word + completion->head, "SIG", 3) == 0;
-	const char *name;
-
-	for (size_t i = 0; (name = signal_name_at(i)) != NULL; i++)
-		offer(completion, with_sig ? "SIG" : "", name, NULL);
 }
 
 static void offer_values(struct completion *completion, const struct option_row *row)
@@ -111,9 +80,6 @@ static void offer_values(struct completion *completion, const struct option_row 
 	switch (row->kind) {
 	case OPTION_FILE:
 		printf("\tfiles %zu\n", completion->head);
-		break;
-	case OPTION_SIGNAL:
-		offer_signals(completion);
 		break;
 	case OPTION_COLOUR:
 		for (size_t i = 0; i < COLOUR_COUNT; i++)
@@ -125,11 +91,6 @@ static void offer_values(struct completion *completion, const struct option_row 
 		break;
 	case OPTION_ALSO:
 		offer_names(completion);
-		break;
-	case OPTION_OWNER:
-	case OPTION_WAITER:
-	case OPTION_SLOT:
-		offer_owners(completion, row->kind);
 		break;
 	default:
 		break;
@@ -171,82 +132,55 @@ static void offer_commands(const struct completion *completion)
 	offer(completion, "", "version", "show the version");
 }
 
-/* Reads the words before the last one. Returns ARGUMENT_END (the last word is an option or an
- * operand), ARGUMENT_NEEDS_VALUE, ARGUMENT_COMMAND, or, without a command, ARGUMENT_OPERAND. */
+/* Reads the words before the last one. Returns ARGUMENT_END if that is an option or an operand. */
 static enum argument read_words(struct completion *completion, struct arguments *arguments)
 {
-	const bool is_front = completion->command == &front_command;
+	enum argument next;
 	struct error err;
 
-	for (;;) {
-		const enum argument next = arguments_next(arguments);
-
+	do {
+		next = arguments_next(arguments);
 		if (next == ARGUMENT_OPTION)
 			arguments_set(&completion->settings.options, arguments, &err);
-		else if (next == ARGUMENT_OPERAND && !is_front && !completion->name)
-			completion->name = arguments->value;
-		else if (next != ARGUMENT_MISTAKE && (next != ARGUMENT_OPERAND || is_front))
-			return next;
-	}
+	} while (next == ARGUMENT_OPTION || next == ARGUMENT_OPERAND || next == ARGUMENT_MISTAKE);
+	completion->command = arguments->command;
+	return next;
 }
 
-/* words stand behind the command's name, and in the whole line, behind first words. */
-static void complete_words(struct completion *completion, int first, int count, char **words)
+static void complete_word(struct completion *completion, int count, char **words)
 {
-	const struct command *command = completion->command;
+	const struct command *command;
 	struct arguments arguments;
 	enum argument next;
 
-	arguments_init(&arguments, command, count - 1, words);
+	arguments_init(&arguments, &front_command, count - 1, words);
 	next = read_words(completion, &arguments);
+	command = completion->command;
+	completion->word = words[count - 1];
 	if (next == ARGUMENT_NEEDS_VALUE) {
 		offer_values(completion, arguments.row);
 	} else if (next == ARGUMENT_COMMAND) {
-		printf("\tcommand %d\n", first + arguments.at);
+		printf("\tcommand %d\n", arguments.at);
+	} else if (next == ARGUMENT_NO_COMMAND) {
+		return;
 	} else if (completion->word[0] == '-' && !arguments.options_ended) {
 		offer_options(completion, words[count - 1]);
+	} else if (command == &front_command) {
+		offer_commands(completion);
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (completion->settings.options.shell_command == NULL)
-			printf("\tcommand %d\n", first + count - 1);
+			printf("\tcommand %d\n", count - 1);
 	} else if (arguments.operands < command->most) {
 		offer_names(completion);
 	}
 }
 
-/* argc > 0 */
-static void complete_line(struct completion *completion, int argc, char **argv)
-{
-	struct arguments arguments;
-
-	completion->word = argv[argc - 1];
-	completion->command = &front_command;
-	arguments_init(&arguments, &front_command, argc - 1, argv);
-	switch (read_words(completion, &arguments)) {
-	case ARGUMENT_NEEDS_VALUE:
-		offer_values(completion, arguments.row);
-		return;
-	case ARGUMENT_OPERAND:
-		break;
-	default:
-		if (completion->word[0] == '-')
-			offer_options(completion, argv[argc - 1]);
-		else
-			offer_commands(completion);
-		return;
-	}
-	if (strcmp(arguments.value, "help") == 0)
-		offer_commands(completion);
-	completion->command = command_named(arguments.value);
-	if (completion->command)
-		complete_words(completion, arguments.at, argc - arguments.at, argv + arguments.at);
-}
-
 void complete(int argc, char **argv)
 {
 	char *empty = (char[]){""};
-	struct completion completion = {.name = NULL};
+	struct completion completion = {.head = 0};
 
 	settings_init(&completion.settings);
-	complete_line(&completion, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
+	complete_word(&completion, argc > 0 ? argc : 1, argc > 0 ? argv : &empty);
 	settings_free(&completion.settings);
 }

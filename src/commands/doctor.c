@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "doctor/checks.h"
+#include "doctor/permissions.h"
 #include "lock/lock.h"
 
 enum {
@@ -11,20 +12,31 @@ enum {
 	EXIT_ERRORS = 2,
 };
 
+static int print_acl(const struct invocation *invocation, struct error *err)
+{
+	int result = invocation->argc == 0 ? permissions_print(invocation, NULL, err) : 0;
+
+	for (int i = 0; result == 0 && i < invocation->argc; i++)
+		result = permissions_print(invocation, invocation->argv[i], err);
+	return result;
+}
+
 static int run_doctor(const struct invocation *invocation, int *status, struct error *err)
 {
 	struct diagnosis diagnosis;
 	struct lock_keys keys;
 	int result;
 
+	if (invocation->options->acl)
+		return print_acl(invocation, err);
 	for (int i = 0; i < invocation->argc; i++)
 		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
 			return -1;
 	result = diagnose(&diagnosis, invocation, err);
 	report_print(&diagnosis);
-	*status = diagnosis.findings.worst == ERROR     ? EXIT_ERRORS
-		  : diagnosis.findings.worst == WARNING ? EXIT_WARNINGS
-							: STATUS_OK;
+	*status = diagnosis.worst == ERROR     ? EXIT_ERRORS
+		  : diagnosis.worst == WARNING ? EXIT_WARNINGS
+					       : STATUS_OK;
 	/* people have read it among the findings */
 	if (result < 0 && !invocation->options->json) {
 		*status = (int)err->status;
@@ -42,7 +54,7 @@ const struct command doctor_command = {
 	.summary = "check whether the server is fit to hold locks",
 	.examples = "  fairlock doctor                             the server of the settings\n"
 		    "  fairlock doctor -u redis://db.example.com   another server\n"
-		    "  fairlock doctor backup                      the permissions for this lock\n",
+		    "  fairlock doctor --acl backup | redis-cli    a user for this lock\n",
 	.bit = COMMAND_DOCTOR,
 	.most = OPERANDS_UNLIMITED,
 	.shows_options = true,

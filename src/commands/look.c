@@ -10,7 +10,6 @@
 #include "output/watch.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/server.h"
 
 static int ask(struct look *look, struct client *client, const char *name, struct error *err)
 {
@@ -27,16 +26,18 @@ static int ask(struct look *look, struct client *client, const char *name, struc
 	return look->show(look, &keys, client, err);
 }
 
-/* nodes: of all locks, else NULL. */
-static int ask_or_pass(struct look *look, struct cluster_nodes *nodes, struct client *client,
-		       const char *name, struct error *err)
+/* What something else uses, or a gap in a cluster has, does not hide the other locks. */
+static int ask_or_pass(void *data, const char *name, struct client *client, struct error *err)
 {
-	if (ask(look, client, name, err) == 0 || (nodes && cluster_nodes_lose(nodes, client, err)))
-		return 0;
-	const bool is_gap = !nodes && err->status == STATUS_UNAVAILABLE &&
-			    client->connection.handshake.is_cluster;
+	struct look *look = data;
+	const int named = look->invocation->argc;
+	bool is_gap;
 
-	if (look->invocation->argc == 1 || (err->status != STATUS_CONFIG && !is_gap))
+	if (ask(look, client, name, err) == 0)
+		return 0;
+	is_gap = named > 1 && err->status == STATUS_UNAVAILABLE &&
+		 client->connection.handshake.is_cluster;
+	if (named == 1 || (err->status != STATUS_CONFIG && !is_gap))
 		return -1;
 	if (!look->is_watched)
 		complain("%s", err->text);
@@ -48,47 +49,39 @@ static int ask_or_pass(struct look *look, struct cluster_nodes *nodes, struct cl
 static int look_at_named(struct look *look, struct error *err)
 {
 	const struct invocation *invocation = look->invocation;
-	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	if (!look->is_watched)
-		client.steps = &steps;
+		client.connection.story.messenger = invocation->messenger;
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
-		result = ask_or_pass(look, NULL, &client, invocation->argv[i], err);
+		result = ask_or_pass(look, invocation->argv[i], &client, err);
 	if (result == 0 && look->status == STATUS_OK && look->ask_node)
 		look->ask_node(look, &client);
 	client_close(&client);
 	return result;
 }
 
-/* A node may go away between the question for its locks and one for their state. */
 static int look_at_all(struct look *look, struct error *err)
 {
 	const struct invocation *invocation = look->invocation;
 	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
-	struct lock_list names = {0};
 	struct cluster_nodes nodes;
 	int result = cluster_nodes_open(&nodes, invocation->server,
 					look->is_watched ? NULL : invocation->messenger, timeout_ms,
 					clock_ms() + timeout_ms, err);
 
 	if (result == 0)
-		result = lock_list_find(&names, &nodes, NEVER_MS, err);
-	for (size_t i = 0; result == 0 && i < names.count; i++)
-		if (!cluster_nodes_has_lost(&nodes, names.list[i].client))
-			result = ask_or_pass(look, &nodes, names.list[i].client, names.list[i].name,
-					     err);
+		result = for_each_lock(&nodes, LOCK_STATE, NEVER_MS, ask_or_pass, look, err);
 	for (size_t i = 0; result == 0 && look->ask_node && i < nodes.count; i++)
-		if (!cluster_nodes_has_lost(&nodes, &nodes.clients[i]))
-			look->ask_node(look, &nodes.clients[i]);
+		if (!cluster_nodes_has_lost(&nodes, &nodes.list[i].client))
+			look->ask_node(look, &nodes.list[i].client);
 	if (nodes.owners)
 		look->unseen = (int64_t)cluster_nodes_unseen(&nodes);
 	if (result == 0 && cluster_nodes_check(&nodes, &look->trouble) < 0 &&
 	    look->unseen == CLUSTER_SLOTS)
 		result = look_end(look, err);
-	lock_list_free(&names);
 	cluster_nodes_close(&nodes);
 	return result;
 }
@@ -136,17 +129,12 @@ static int draw(void *data, FILE *out, int columns, struct error *err)
 
 static int watch(const struct look *look, const char *title, struct error *err)
 {
-	struct invocation invocation = *look->invocation;
-	struct server server = *invocation.server;
 	struct look watched = *look;
 	const struct watch watch = {.title = title,
-				    .period_ms = invocation.options->watch_ms,
+				    .period_ms = look->invocation->options->watch_ms,
 				    .source = draw,
-				    .data = &watched,
-				    .server = &server};
+				    .data = &watched};
 
-	invocation.server = &server;
-	watched.invocation = &invocation;
 	return watch_run(&watch, err);
 }
 

@@ -14,77 +14,37 @@
 #include "redis/client.h"
 #include "redis/reply.h"
 
-enum {
-	NAME,
-	POSITION,
-	OWNER,
-	HOST,
-	PID,
-	USER,
-	COMMAND,
-	REASON,
-	CLIENT,
-	MODE,
-	SLOTS,
-	WAITING_MS,
-	PRESENT,
-	WAITING,
-	COLUMN_COUNT,
-};
-
-static const struct column columns[COLUMN_COUNT] = {
-	[NAME] = {.name = "NAME", .least = 12},
-	[POSITION] = {.name = "POSITION", .kind = COLUMN_NUMBER},
-	[OWNER] = {.name = "OWNER", .spare = 5},
-	[HOST] = {.name = "HOST", .least = 8, .spare = 2},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 3},
-	[USER] = {.name = "USER", .least = 6, .spare = 1},
-	[COMMAND] = {.name = "COMMAND", .least = 10},
-	[REASON] = {.name = "REASON", .least = 10, .is_rare = true},
-	[CLIENT] = {.name = "CLIENT"},
-	[MODE] = {.name = "MODE", .spare = 4, .is_rare = true, .common = "exclusive"},
-	[SLOTS] = {.name = "SLOTS", .kind = COLUMN_LIST, .least = 5, .is_rare = true},
-	[WAITING_MS] = {.name = "WAITING_MS", .kind = COLUMN_NUMBER},
-	[PRESENT] = {.name = "PRESENT", .kind = COLUMN_BOOLEAN},
-	[WAITING] = {.name = "WAITING", .kind = COLUMN_DURATION},
-};
-
 #define PEOPLE "MODE,SLOTS,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
 #define RAW "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT"
+#define JSON "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,MODE,SLOTS,REASON,WAITING_MS,PRESENT"
 
 static const struct layout queue_layout = {
 	.name = "queue",
-	.columns = columns,
-	.column_count = COLUMN_COUNT,
+	.columns = JSON ",WAITING",
 	.people = "NAME,POSITION,OWNER," PEOPLE,
 	.raw = "NAME," RAW,
-	.json = "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,MODE,SLOTS,REASON,WAITING_MS,PRESENT",
+	.json = JSON,
 	.nothing = "nobody waits for any lock",
 };
 
 static int add_waiter(struct table *table, const char *name, const struct redisReply *waiter,
 		      size_t position, struct error *err)
 {
-	struct table_row row = {.cells = {[NAME] = name}};
+	struct table_row row = {.cells = {[COLUMN_NAME] = name}};
 	const char *want = reply_text(waiter, 5);
 	struct owner_process process;
 
 	if (!reply_fits(waiter, "sssiis"))
 		return reply_nonsense(err);
-	owner_parse(&process, reply_text(waiter, 2));
-	row.cells[MODE] = want_word(want);
-	row.cells[SLOTS] = want_is_slot(want) ? want + 1 : NULL;
-	table_row_number(&row, POSITION, (int64_t)position);
-	row.cells[OWNER] = reply_text(waiter, 0);
-	row.cells[HOST] = process.host;
-	row.cells[PID] = process.pid;
-	row.cells[USER] = process.user;
-	row.cells[COMMAND] = process.command;
-	row.cells[REASON] = process.reason;
-	row.cells[CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
-	row.cells[WAITING] = row.cells[WAITING_MS] = reply_text(waiter, 1);
-	row.cells[PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
-	row.colours[PRESENT] = reply_number(waiter, 4) == 1 ? TABLE_GREEN : TABLE_RED;
+	owner_fill_row(&row, &process, reply_text(waiter, 2));
+	row.cells[COLUMN_MODE] = want_word(want);
+	row.cells[COLUMN_SLOTS] = want_is_slot(want) ? want + 1 : NULL;
+	table_row_number(&row, COLUMN_POSITION, (int64_t)position);
+	row.cells[COLUMN_OWNER] = reply_text(waiter, 0);
+	row.cells[COLUMN_CLIENT] = reply_number(waiter, 3) == 1 ? "fairlock" : "redisson";
+	row.cells[COLUMN_WAITING] = row.cells[COLUMN_WAITING_MS] = reply_text(waiter, 1);
+	row.cells[COLUMN_PRESENT] = reply_number(waiter, 4) == 1 ? "1" : "0";
+	row.colours[COLUMN_PRESENT] = reply_number(waiter, 4) == 1 ? TABLE_GREEN : TABLE_RED;
 	return table_add(table, &row, err);
 }
 
@@ -165,7 +125,6 @@ static int remove_waiter(const struct invocation *invocation, const struct lock_
 {
 	const char *id = invocation->options->remove;
 	char shown[SHORT_MAX_BYTES];
-	struct connection_trace steps = {.messenger = invocation->messenger};
 	struct client client;
 	int result;
 
@@ -177,7 +136,7 @@ static int remove_waiter(const struct invocation *invocation, const struct lock_
 			"cannot remove waiter '%s': this is no id; the column OWNER of queue shows the ids",
 			shorten(shown, id));
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	client.steps = &steps;
+	client.connection.story.messenger = invocation->messenger;
 	result = request_removal(&client, keys, id, err);
 	client_close(&client);
 	return result;

@@ -32,11 +32,6 @@ static void say_whose(const struct lock *lock, const char *owner, const char *by
 	fflush(stdout);
 }
 
-static void say_free(const struct lock *lock)
-{
-	printf("lock %s was free\n", lock->keys.shown);
-}
-
 /* Writes which hold --owner or --slot means, as the script wants it. Returns text. */
 static const char *only_hold(char text[OWNER_MAX_BYTES], const struct options *options)
 {
@@ -64,10 +59,10 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 		snprintf(token, sizeof(token), "%" PRId64, options->token);
 	if (options->forget_run) {
 		message_step(messenger, "forgetting the last run of lock %s", name);
-		wire_forget(&call->lock, &request);
+		wire_intervene(&call->lock, &request, "forget", "", "");
 	} else if (options->force) {
 		message_step(messenger, "breaking lock %s", name);
-		wire_force(&call->lock, &request, token, only_hold(only, options));
+		wire_intervene(&call->lock, &request, "force", token, only_hold(only, options));
 	} else {
 		message_step(messenger, "giving lock %s back as %s", name, owner);
 		wire_release_as(&call->lock, &request, owner);
@@ -77,9 +72,8 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 	return lock_read_release(call->client.reply, outcome, err);
 }
 
-static void say_forgotten(const struct lock *lock, long long ago_ms)
+static void say_forgotten(const char *name, long long ago_ms)
 {
-	const char *name = lock->keys.shown;
 	char ago[DURATION_MAX_BYTES];
 
 	if (ago_ms < 0)
@@ -89,40 +83,34 @@ static void say_forgotten(const struct lock *lock, long long ago_ms)
 		       duration_show(ago, ago_ms));
 }
 
-static int report(const struct owner_call *call, enum release_outcome outcome, struct error *err)
+static void say(const struct owner_call *call, enum release_outcome outcome)
 {
-	const struct options *options = call->invocation->options;
 	const struct redisReply *reply = call->client.reply;
 	const struct lock *lock = &call->lock;
 
-	switch (outcome) {
-	case RELEASED:
-	case RELEASE_KEPT:
-		if (**call->by_hand && !options->quiet)
-			say_whose(lock, *call->by_hand, call->by);
-		return 0;
-	case RELEASE_FORCED:
-		for (size_t i = 1; !options->quiet && i + 1 < reply_count(reply); i += 2)
-			say_whose(lock, reply_text(reply, i), reply_text(reply, i + 1));
-		return 0;
-	case RELEASE_FREE:
-		if (!options->quiet)
-			say_free(lock);
-		return 0;
-	case RELEASE_FORGOT:
-		if (!options->quiet)
-			say_forgotten(lock, reply_number(reply, 1));
-		return 0;
-	case RELEASE_NOT_ACQUIRED:
-		return fail(err, STATUS_NOT_HELD,
-			    "cannot release lock %s: wrap holds it until its command ends",
-			    lock->keys.shown);
-	case RELEASE_NOT_HELD:
-		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: %s", lock->keys.shown,
-			    options->force
+	if (outcome == RELEASE_FREE)
+		printf("lock %s was free\n", lock->keys.shown);
+	else if (outcome == RELEASE_FORGOT)
+		say_forgotten(lock->keys.shown, reply_number(reply, 1));
+	else if (outcome != RELEASE_FORCED && **call->by_hand)
+		say_whose(lock, *call->by_hand, call->by);
+	for (size_t i = 1; outcome == RELEASE_FORCED && i + 1 < reply_count(reply); i += 2)
+		say_whose(lock, reply_text(reply, i), reply_text(reply, i + 1));
+}
+
+static int report(const struct owner_call *call, enum release_outcome outcome, struct error *err)
+{
+	const struct options *options = call->invocation->options;
+	const char *cause = outcome == RELEASE_NOT_ACQUIRED ? "wrap holds it until its command ends"
+			    : options->force
 				    ? "no holder has this token; see status -o +TOKEN"
-				    : "this owner does not hold it now; see fairlock status");
-	}
+				    : "this owner does not hold it now; see fairlock status";
+
+	if (outcome == RELEASE_NOT_ACQUIRED || outcome == RELEASE_NOT_HELD)
+		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: %s",
+			    call->lock.keys.shown, cause);
+	if (!options->quiet)
+		say(call, outcome);
 	return 0;
 }
 
@@ -157,7 +145,7 @@ static int release(struct owner_call *call, struct error *err)
 struct asked_hold {
 	char text[HOLD_MAX_BYTES];
 	char by[BY_MAX_BYTES];
-	bool is_there;
+	bool is_over;
 };
 
 struct stopping {
@@ -167,10 +155,10 @@ struct stopping {
 	struct pace pace; /* of looking, since any client that may publish can demand it */
 	struct asked_hold *holds;
 	size_t count;
-	size_t left;                    /* so many of them are there */
-	const struct asked_hold *alone; /* one of these that cannot be asked, or NULL ... */
-	bool is_by_hand;                /* ... since a person took it */
-	char *list;                     /* of those that are there, for the script */
+	size_t left;                   /* so many are not over */
+	char *list;                    /* these, for the script; NULL before the first look */
+	const struct asked_hold *mute; /* one of them that cannot be asked, or NULL ... */
+	const char *why;               /* ... and why */
 };
 
 static bool is_answer(const struct redisReply *reply)
@@ -204,24 +192,25 @@ static int keep_holds(struct stopping *stopping, const struct redisReply *reply,
 		const struct redisReply *row = reply_at(reply, i + 1);
 		struct asked_hold *hold = &stopping->holds[i];
 
-		hold->is_there = true;
 		snprintf(hold->by, sizeof(hold->by), "%s", reply_text(row, 2));
 		snprintf(hold->text, sizeof(hold->text), "%s", reply_text(row, 3));
 	}
 	return 0;
 }
 
-/* One that is there: whether it can be asked, and when to look at it. */
+/* The hold is not over: whether it can be asked, and when to look at it. */
 static void note_row(struct stopping *stopping, const struct asked_hold *hold,
 		     const struct redisReply *row)
 {
+	const char *state = reply_text(row, 0);
 	const long long ttl_ms = reply_number(row, 1);
-	const bool is_by_hand = strcmp(reply_text(row, 0), "by hand") == 0;
 
 	stopping->left++;
-	if ((is_by_hand || strcmp(reply_text(row, 0), "alone") == 0) && !stopping->alone) {
-		stopping->alone = hold;
-		stopping->is_by_hand = is_by_hand;
+	if (!stopping->mute && (strcmp(state, "by hand") == 0 || strcmp(state, "alone") == 0)) {
+		stopping->mute = hold;
+		stopping->why = *state == 'b'
+					? "it is held by hand, and --force breaks that: "
+					: "only the wrap that took it can be asked to stop, not ";
 	}
 	if (ttl_ms >= 0 && ttl_ms < LOOK_MS) /* the key is there until its last ms is over */
 		stopping->look_ms =
@@ -238,18 +227,18 @@ static void compare(struct stopping *stopping, const struct redisReply *reply)
 	assert(stopping->holds);
 	stopping->look_ms = clock_ms() + LOOK_MS;
 	stopping->left = 0;
-	stopping->alone = NULL;
+	stopping->mute = NULL;
 	*end = '\0';
 	for (size_t i = 0; i < stopping->count; i++) {
 		struct asked_hold *hold = &stopping->holds[i];
 		const struct redisReply *row = reply_at(reply, next);
-		const bool is_told = row && strcmp(reply_text(row, 3), hold->text) == 0;
 
-		if (!hold->is_there)
+		if (hold->is_over)
 			continue;
-		next += is_told;
-		hold->is_there = is_told && strcmp(reply_text(row, 0), "kept") != 0;
-		if (hold->is_there) {
+		hold->is_over = !row || strcmp(reply_text(row, 3), hold->text) != 0;
+		next += !hold->is_over;
+		hold->is_over |= strcmp(reply_text(row, 0), "kept") == 0;
+		if (!hold->is_over) {
 			note_row(stopping, hold, row);
 			end = stpcpy(stpcpy(end, hold->text), "\n");
 		} else if (!call->invocation->options->quiet) {
@@ -267,8 +256,9 @@ static int look(struct stopping *stopping, struct error *err)
 	int result;
 
 	pace_take(&stopping->pace);
-	wire_stop(&call->lock, &request, only_hold(only, call->invocation->options),
-		  is_first ? "" : stopping->list);
+	wire_intervene(&call->lock, &request, "stop", "",
+		       only_hold(only, call->invocation->options));
+	wire_add(&request, is_first ? "" : stopping->list);
 	result = is_first ? owner_call_make(call, &request, err)
 			  : client_call(&call->client, &request, stopping->until_ms, true, err);
 	if (result < 0)
@@ -302,20 +292,16 @@ static int doze(struct stopping *stopping, struct error *err)
 static int fail_for(const struct stopping *stopping, const char *words,
 		    const struct asked_hold *hold, size_t others, struct error *err)
 {
-	const char *name = stopping->call->lock.keys.shown;
-	char holder[OWNER_SHOWN_BYTES], cut[OWNER_SHOWN_BYTES], behind[40] = "";
-	size_t taken = strlen("cannot release lock : ") + count_characters(name) + strlen(words);
+	char holder[OWNER_SHOWN_BYTES], object[SHORT_MAX_BYTES + 8], cause[sizeof(err->text)];
+	int length;
 
+	snprintf(object, sizeof(object), "lock %s", stopping->call->lock.keys.shown);
+	owner_show(holder, MESSAGE_CHARACTERS, hold->by);
+	length = snprintf(cause, sizeof(cause), "%s%s", words, *hold->by ? holder : owner_of(hold));
 	if (others > 0)
-		snprintf(behind, sizeof(behind), " and %zu other%s", others,
+		snprintf(cause + length, sizeof(cause) - (size_t)length, " and %zu other%s", others,
 			 others == 1 ? "" : "s");
-	taken += strlen(behind);
-	if (*hold->by)
-		owner_show(holder, MESSAGE_CHARACTERS - taken, hold->by);
-	return fail(
-		err, STATUS_NOT_OBTAINED, "cannot release lock %s: %s%s%s", name, words,
-		shorten_to(cut, MESSAGE_CHARACTERS - taken, *hold->by ? holder : owner_of(hold)),
-		behind);
+	return fail_about(err, STATUS_NOT_OBTAINED, "release", object, cause);
 }
 
 static int time_is_over(const struct stopping *stopping, int64_t wait_ms, struct error *err)
@@ -323,7 +309,7 @@ static int time_is_over(const struct stopping *stopping, int64_t wait_ms, struct
 	const struct asked_hold *hold = stopping->holds;
 	char time[DURATION_MAX_BYTES], words[64] = "still held by ";
 
-	while (!hold->is_there)
+	while (hold->is_over)
 		hold++;
 	if (wait_ms > 0)
 		snprintf(words, sizeof(words), "after %s it is still held by ",
@@ -350,15 +336,10 @@ static int ask_and_wait(struct stopping *stopping, struct error *err)
 	if (look(stopping, err) < 0)
 		return -1;
 	if (stopping->count == 0 && !options->quiet)
-		say_free(&stopping->call->lock);
+		printf("lock %s was free\n", stopping->call->lock.keys.shown);
 	while (stopping->left > 0) {
-		if (stopping->alone)
-			return fail_for(
-				stopping,
-				stopping->is_by_hand
-					? "it is held by hand, and --force breaks that: "
-					: "only the wrap that took it can be asked to stop, not ",
-				stopping->alone, 0, err);
+		if (stopping->mute)
+			return fail_for(stopping, stopping->why, stopping->mute, 0, err);
 		if (wait_ms == 0 || clock_ms() >= stopping->until_ms)
 			return time_is_over(stopping, wait_ms, err);
 		if (doze(stopping, err) < 0)

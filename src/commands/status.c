@@ -56,64 +56,16 @@ enum {
 	HOLD_IS_BY_HAND,
 };
 
-enum {
-	NAME,
-	STATE,
-	MODE,
-	SLOT,
-	OWNER,
-	HOST,
-	PID,
-	USER,
-	COMMAND,
-	REASON,
-	CLIENT,
-	HELD_MS,
-	LEASE_MS,
-	UNTIL,
-	HOLDS,
-	TOKEN,
-	WAITERS,
-	LAST_START,
-	LAST_OK,
-	HELD,
-	LEASE,
-	COLUMN_COUNT,
-};
-
-static const struct column columns[COLUMN_COUNT] = {
-	[NAME] = {.name = "NAME", .least = 12},
-	/* "by hand until 18:03:25" */
-	[STATE] = {.name = "STATE", .least = 22},
-	[MODE] = {.name = "MODE", .spare = 7, .is_rare = true, .common = "exclusive"},
-	[SLOT] = {.name = "SLOT", .least = 4, .is_rare = true},
-	[OWNER] = {.name = "OWNER"},
-	[HOST] = {.name = "HOST", .least = 8, .spare = 1},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 5},
-	[USER] = {.name = "USER", .least = 6, .spare = 4},
-	[COMMAND] = {.name = "COMMAND", .least = 10},
-	[REASON] = {.name = "REASON", .least = 8, .spare = 2, .is_rare = true},
-	[CLIENT] = {.name = "CLIENT"},
-	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
-	[LEASE_MS] = {.name = "LEASE_MS", .kind = COLUMN_NUMBER},
-	[UNTIL] = {.name = "UNTIL", .kind = COLUMN_TIME},
-	[HOLDS] = {.name = "HOLDS", .kind = COLUMN_NUMBER},
-	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
-	[WAITERS] = {.name = "WAITERS", .kind = COLUMN_NUMBER},
-	[LAST_START] = {.name = "LAST_START", .kind = COLUMN_TIME},
-	[LAST_OK] = {.name = "LAST_OK", .kind = COLUMN_TIME},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION, .spare = 3},
-	[LEASE] = {.name = "LEASE", .kind = COLUMN_DURATION, .spare = 6},
-};
+#define JSON                                                                                       \
+	"NAME,STATE,MODE,SLOT,OWNER,HOST,PID,USER,COMMAND,REASON,CLIENT,HELD_MS,LEASE_MS,UNTIL,"   \
+	"HOLDS,TOKEN,WAITERS,LAST_START,LAST_OK"
 
 static const struct layout status_layout = {
 	.name = "locks",
-	.columns = columns,
-	.column_count = COLUMN_COUNT,
+	.columns = JSON ",HELD,LEASE",
 	.people = "NAME,STATE,MODE,SLOT,USER,HOST,PID,COMMAND,REASON,HELD,LEASE,WAITERS",
 	.raw = "NAME,STATE,USER,HOST,PID,COMMAND,HELD_MS,LEASE_MS,WAITERS",
-	.json = "NAME,STATE,MODE,SLOT,OWNER,HOST,PID,USER,COMMAND,REASON,CLIENT,HELD_MS,LEASE_MS,UNTIL,"
-		"HOLDS,TOKEN,WAITERS,LAST_START,LAST_OK",
+	.json = JSON,
 	.nothing = "no locks",
 };
 
@@ -152,35 +104,21 @@ static int64_t held_for(int64_t since_ms, int64_t now_ms)
 	return since_ms < 0 || now_ms < since_ms ? -1 : now_ms - since_ms;
 }
 
-/* A kept lock has no holder: the one that gave it back may be gone. */
-static void fill_holder(struct table_row *row, struct owner_process *process,
-			const struct redisReply *hold)
-{
-	owner_parse(process, reply_text(hold, HOLD_BY));
-	row->cells[OWNER] = reply_text(hold, HOLD_OWNER);
-	row->cells[HOST] = process->host;
-	row->cells[PID] = process->pid;
-	row->cells[USER] = process->user;
-	row->cells[COMMAND] = process->command;
-	row->cells[REASON] = process->reason;
-	table_row_number(row, HOLDS, reply_number(hold, HOLD_COUNT));
-}
-
 /* Returns until when it is held, by the server's clock; -1: unknown. */
 static int64_t fill_hold(struct table_row *row, const struct redisReply *hold, int64_t now_ms)
 {
 	const int64_t ttl_ms = reply_number(hold, HOLD_TTL);
 
-	row->cells[SLOT] = reply_text(hold, HOLD_SLOT);
-	row->cells[CLIENT] = reply_number(hold, HOLD_IS_OURS) == 1 ? "fairlock" : "redisson";
-	row->cells[TOKEN] = reply_text(hold, HOLD_TOKEN);
-	table_row_number(row, HELD_MS, held_for(time_of(hold, HOLD_SINCE), now_ms));
-	table_row_number(row, LEASE_MS, ttl_ms);
-	row->cells[HELD] = row->cells[HELD_MS];
-	row->cells[LEASE] = ttl_ms < 0 ? "none" : row->cells[LEASE_MS];
+	row->cells[COLUMN_SLOT] = reply_text(hold, HOLD_SLOT);
+	row->cells[COLUMN_CLIENT] = reply_number(hold, HOLD_IS_OURS) == 1 ? "fairlock" : "redisson";
+	row->cells[COLUMN_TOKEN] = reply_text(hold, HOLD_TOKEN);
+	table_row_number(row, COLUMN_HELD_MS, held_for(time_of(hold, HOLD_SINCE), now_ms));
+	table_row_number(row, COLUMN_LEASE_MS, ttl_ms);
+	row->cells[COLUMN_HELD] = row->cells[COLUMN_HELD_MS];
+	row->cells[COLUMN_LEASE] = ttl_ms < 0 ? "none" : row->cells[COLUMN_LEASE_MS];
 	if (ttl_ms < 0 || now_ms < 0 || ttl_ms > TIMESTAMP_LAST_MS - now_ms)
 		return -1;
-	table_row_number(row, UNTIL, now_ms + ttl_ms);
+	table_row_number(row, COLUMN_UNTIL, now_ms + ttl_ms);
 	return now_ms + ttl_ms;
 }
 
@@ -196,7 +134,7 @@ static void show_until(struct table_row *row, char shown[STATE_MAX_BYTES], bool 
 	else
 		snprintf(shown, STATE_MAX_BYTES, "kept until %s",
 			 timestamp_until(until, until_ms, now_ms));
-	row->cells[STATE] = shown;
+	row->cells[COLUMN_STATE] = shown;
 }
 
 /* hold: one of the rows; NULL: the lock is free. */
@@ -206,13 +144,13 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 	const int64_t now_ms = time_of(lock, LOCK_NOW);
 	const bool is_kept = reply_number(hold, HOLD_IS_KEPT) == 1;
 	const bool is_by_hand = reply_number(hold, HOLD_IS_BY_HAND) == 1;
-	struct table_row row = {.cells = {[NAME] = reply_text(lock, LOCK_NAME),
-					  [STATE] = !hold     ? "free"
-						    : is_kept ? "kept"
-							      : "held"},
-				.colours[STATE] = !hold     ? TABLE_GREEN
-						  : is_kept ? TABLE_YELLOW
-							    : TABLE_MAGENTA};
+	struct table_row row = {.cells = {[COLUMN_NAME] = reply_text(lock, LOCK_NAME),
+					  [COLUMN_STATE] = !hold     ? "free"
+							   : is_kept ? "kept"
+								     : "held"},
+				.colours[COLUMN_STATE] = !hold     ? TABLE_GREEN
+							 : is_kept ? TABLE_YELLOW
+								   : TABLE_MAGENTA};
 	struct owner_process process;
 	char shown[STATE_MAX_BYTES];
 
@@ -224,15 +162,18 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 	if (hold) {
 		const int64_t until_ms = fill_hold(&row, hold, now_ms);
 
-		row.cells[MODE] = mode_word(reply_text(lock, LOCK_MODE));
-		if (!is_kept)
-			fill_holder(&row, &process, hold);
+		row.cells[COLUMN_MODE] = mode_word(reply_text(lock, LOCK_MODE));
+		if (!is_kept) { /* the one that gave it back may be gone */
+			row.cells[COLUMN_OWNER] = reply_text(hold, HOLD_OWNER);
+			owner_fill_row(&row, &process, reply_text(hold, HOLD_BY));
+			table_row_number(&row, COLUMN_HOLDS, reply_number(hold, HOLD_COUNT));
+		}
 		if ((is_kept || is_by_hand) && until_ms >= 0 && table_is_for_people(look->table))
 			show_until(&row, shown, is_by_hand, until_ms, now_ms);
 	}
-	table_row_number(&row, WAITERS, reply_number(lock, LOCK_WAITERS));
-	table_row_number(&row, LAST_START, time_of(lock, LOCK_LAST_START));
-	table_row_number(&row, LAST_OK, time_of(lock, LOCK_LAST_OK));
+	table_row_number(&row, COLUMN_WAITERS, reply_number(lock, LOCK_WAITERS));
+	table_row_number(&row, COLUMN_LAST_START, time_of(lock, LOCK_LAST_START));
+	table_row_number(&row, COLUMN_LAST_OK, time_of(lock, LOCK_LAST_OK));
 	return table_add(look->table, &row, err);
 }
 
@@ -253,49 +194,42 @@ static int add_lines(struct look *look, const struct redisReply *lock, bool is_h
 
 /* ---- Metrics, in the text exposition format of Prometheus (version 0.0.4) ---- */
 
-enum kind {
-	GAUGE,
-	GAUGE_MS, /* shown in seconds */
-	COUNTER,
-};
-
+/* Names follow the conventions of Prometheus: a number in _seconds (the field has milliseconds),
+ * and _total for a counter. */
 struct family {
 	const char *name;
-	enum kind kind;
 	size_t field; /* of the answer: see value_of */
 	const char *help;
 };
 
-/* Names follow the conventions of Prometheus: base units, and _total for a counter. */
 static const struct family families[METRICS] = {
-	{"fairlock_held", GAUGE, LOCK_OWNER, "Whether somebody holds the lock."},
-	{"fairlock_holders", GAUGE, LOCK_HOLDERS, "How many hold the lock."},
-	{"fairlock_slots", GAUGE, LOCK_SLOTS,
+	{"fairlock_held", LOCK_OWNER, "Whether somebody holds the lock."},
+	{"fairlock_holders", LOCK_HOLDERS, "How many hold the lock."},
+	{"fairlock_slots", LOCK_SLOTS,
 	 "Slots of the lock, as far as holders and waiters show: the largest number wanted or held."},
-	{"fairlock_holds", GAUGE, LOCK_HOLDS,
+	{"fairlock_holds", LOCK_HOLDS,
 	 "Hold count of the owner, more than 1 when it went in again; of several holders, of the one "
 	 "whose lease ends first."},
-	{"fairlock_hold_seconds", GAUGE_MS, LOCK_SINCE,
+	{"fairlock_hold_seconds", LOCK_SINCE,
 	 "For how long the lock has been held; not known of Redisson's holders."},
-	{"fairlock_lease_remaining_seconds", GAUGE_MS, LOCK_TTL, "What is left of the lease."},
-	{"fairlock_waiters", GAUGE, LOCK_WAITERS, "Waiters who are present."},
-	{"fairlock_oldest_wait_seconds", GAUGE_MS, LOCK_OLDEST_WAIT,
+	{"fairlock_lease_remaining_seconds", LOCK_TTL, "What is left of the lease."},
+	{"fairlock_waiters", LOCK_WAITERS, "Waiters who are present."},
+	{"fairlock_oldest_wait_seconds", LOCK_OLDEST_WAIT,
 	 "For how long the first of them has waited; not known of Redisson's."},
-	{"fairlock_grants_total", COUNTER, LOCK_GRANTS,
+	{"fairlock_grants_total", LOCK_GRANTS,
 	 "Grants by fairlock, not going in again; Redisson's are not seen."},
-	{"fairlock_expiries_total", COUNTER, LOCK_EXPIRIES,
+	{"fairlock_expiries_total", LOCK_EXPIRIES,
 	 "Holds whose lease ended before they were given back."},
-	{"fairlock_breaks_total", COUNTER, LOCK_BREAKS, "Holds that were ended by force."},
-	{"fairlock_losses_total", COUNTER, LOCK_LOSSES,
+	{"fairlock_breaks_total", LOCK_BREAKS, "Holds that were ended by force."},
+	{"fairlock_losses_total", LOCK_LOSSES,
 	 "Holds that were over when the holder asked, after a loss of data."},
 };
 
 /* Of the server, without a label. */
 static const struct family globals[] = {
-	{"fairlock_locks", GAUGE, 0, "Locks listed here."},
-	{"fairlock_can_grant", GAUGE, 0,
-	 "Whether the server, or all of a cluster, lets locks be taken."},
-	{"fairlock_unseen_slots", GAUGE, 0, "Slots of the cluster whose locks cannot be seen."},
+	{"fairlock_locks", 0, "Locks listed here."},
+	{"fairlock_can_grant", 0, "Whether the server, or all of a cluster, lets locks be taken."},
+	{"fairlock_unseen_slots", 0, "Slots of the cluster whose locks cannot be seen."},
 };
 
 static int64_t value_of(const struct redisReply *lock, size_t field)
@@ -362,7 +296,7 @@ static void print_sample(const struct family *family, const char *name, int64_t 
 	fputs("\"} ", stdout);
 	if (value == METRIC_ENDLESS)
 		puts("+Inf");
-	else if (family->kind == GAUGE_MS)
+	else if (strstr(family->name, "_seconds"))
 		printf("%" PRId64 ".%03d\n", value / 1000, (int)(value % 1000));
 	else
 		printf("%" PRId64 "\n", value);
@@ -371,7 +305,8 @@ static void print_sample(const struct family *family, const char *name, int64_t 
 static void print_heading(const struct family *family)
 {
 	printf("# HELP %s %s\n", family->name, family->help);
-	printf("# TYPE %s %s\n", family->name, family->kind == COUNTER ? "counter" : "gauge");
+	printf("# TYPE %s %s\n", family->name,
+	       strstr(family->name, "_total") ? "counter" : "gauge");
 }
 
 /* A family is printed with all locks before the next one. */

@@ -9,20 +9,7 @@
 #include "lock/grants.h"
 #include "redis/client.h"
 
-/* Round trips, and what the server's clock said in the quickest. */
-struct timing {
-	int samples; /* 0: nothing is known */
-	int64_t median_us;
-	int64_t longest_us;
-	int64_t ahead_us; /* the server's clock before ours, give or take half of quickest_us */
-	int64_t quickest_us;
-};
-
-enum permission {
-	IS_DENIED,
-	IS_ALLOWED,
-	IS_UNKNOWN, /* the server has no such command */
-};
+struct options;
 
 struct facts {
 	struct client *client;
@@ -34,19 +21,21 @@ struct facts {
 	char version[32];
 	char mode[16];
 	bool is_replica;
-	const char *tls;          /* NULL: none */
-	bool can_ask_permissions; /* without trying */
+	const char *tls; /* NULL: none */
 	bool can_read_settings;
-	enum permission may_scan;
+	char denied[160];     /* such as "+info +scan": what the user may not do beside locks */
 	enum grants grants;   /* whether it lets locks be taken now */
 	struct error refusal; /* why not */
 	char *fields;         /* a line "NAME:VALUE" for each field of INFO and each setting */
-	struct timing timing;
+	bool has_clock;       /* the user may ask for its time */
+	int64_t ahead_us;     /* its clock before ours, give or take half of trip_us */
+	int64_t trip_us;
 };
 
 /* Asks for everything. Returns 0, or -1 when the server cannot be asked anything. Call facts_free
  * in both cases. */
-int facts_collect(struct facts *facts, struct client *client, struct error *err);
+int facts_collect(struct facts *facts, struct client *client, const struct options *options,
+		  struct error *err);
 
 /* Asks only who it is, and what its clock says. */
 int facts_measure(struct facts *facts, struct client *client, struct error *err);
@@ -63,3 +52,6 @@ long long facts_number(const struct facts *facts, const char *name);
 
 /* Sends one request with the client's timeout; the reply is the client's. */
 int facts_call(struct client *client, const struct request *request, struct error *err);
+
+/* Whether the server is gone, or hangs. Any other answer is a refusal, and no failure. */
+bool facts_is_gone(const struct error *err);

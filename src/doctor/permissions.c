@@ -1,9 +1,13 @@
-/* Checks the permissions of this user, and whether rename-command hides a command. A script asks
- * the server instead of trying: it logs each refusal. */
+/* Asks the server about the permissions of this user, and whether rename-command hides a command. A
+ * script asks instead of trying: the server logs each refusal. */
+#include "doctor/permissions.h"
+
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "doctor/checks.h"
+#include "base/text.h"
+#include "cli/command.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"
@@ -13,100 +17,84 @@
 
 #define MISSING_MAX_BYTES 330
 
-/* All that the client needs beside what scripts do, in the form of script_needs; PERMISSIONS in
- * fairlock(1) lists both. A command that has an argument before its object has it behind a colon.
- *
- * A command without the key or channel that it needs tells a missing key from a missing command.
- * Some servers must not be asked so unless a command takes any number of keys. Redis 8.6 does not
- * answer; there, a user who can reach nothing of a lock counts as one who lacks the keys. */
+/* ---- The list ---- */
+
+/* All that the client needs beside what scripts do, in the form of script_needs. A command that has
+ * an argument before its object has it behind a colon. */
 static const struct {
-	const char *use; /* as the script has it; or "cluster", "replicas": what it is needed for */
+	const char *use; /* "look", "needed", or what it is needed for */
 	const char *list;
 } needs[] = {
-	{"compare", "nothing: HMGET SUBSCRIBE"},
-	{"compare", "lock: GET"}, /* scripts use it for one key only */
-	{"needed", "nothing: EVALSHA2"},
+	{"look", "nothing: EVALSHA2"},
+	{"look", "log: XREVRANGE2"},
 	{"needed", "plain: SUBSCRIBE"},
 	{"needed", "channel: SUBSCRIBE"},
-	{"follow", "log: XREAD:STREAMS1"},
-	{"option", "nothing: CLIENT|TRACKING:ON"},
+	{"needed", script_needs},
 	{"cluster", "channel: SSUBSCRIBE"},
 	{"cluster", "nothing: ASKING CLUSTER|SLOTS"},
 	{"replicas", "nothing: WAIT2"},
-	{"needed", script_needs},
+	{"see", "nothing: INFO CONFIG|GET:SAVE SCAN1"},
 };
 
+#define NEEDS (sizeof(needs) / sizeof(needs[0]))
+
+/* ---- What a user may do ---- */
+
 /* ARGV: the objects in script_needs, eight keys and two channels, each with its name; then each
- * list behind its use: "compare"; "follow" or "option", which some need; or any other word. Returns
- * what the user lacks, in the words of ACL SETUSER; which needed commands the server does not have
- * under their names; which others; 1 if the user has no key of the lock; and 1 if it cannot follow
- * the log. */
+ * list behind "must", or "may" for what some users do without. Returns what the user lacks of these
+ * two, in the words of ACL SETUSER: if it may do nothing with an object, that is the key or the
+ * channel. Then which commands of "must" the server does not have. */
 static const char script_text[] =
 	"local check = redis.acl_check_cmd\n"
 	"if not check then return {} end\n"
-	"local names, questions, has_no_key, cannot_follow = {}, {}, 1, 0\n"
-	"local is_reached, is_run, is_denied, is_barred = {nothing = true}, {}, {}, {}\n"
+	"local names, denied, is_reached, seen = {}, {}, {nothing = true}, {}\n"
+	"local missing, hidden = {must = {}, may = {}}, {must = {}, may = {}}\n"
+	"local function add(list, word)\n"
+	"  if not seen[word] then seen[word], list[#list + 1] = true, word end\n"
+	"end\n"
 	"for i = 1, 20, 2 do names[ARGV[i]] = ARGV[i + 1] end\n"
 	/* each command of each list, as permissions.lua reads them */
 	"for i = 21, #ARGV, 2 do\n"
 	"  for object, list in string.gmatch(ARGV[i + 1], '(%l+): ([^\\n]*)') do\n"
 	"    for command, argument, more in string.gmatch(list, '([%a|]+):?(%u*)(%d?)') do\n"
-	"      local words, q = {}, {use = ARGV[i], object = object}\n"
-	"      q.rule = '+' .. string.lower(command)\n"
+	"      local words = {}\n"
 	"      for word in string.gmatch(command .. ' ' .. argument, '%a+') do\n"
 	"        words[#words + 1] = word\n"
 	"      end\n"
 	"      words[#words + 1] = names[object]\n"
 	"      for _ = 1, tonumber(more) or 0 do words[#words + 1] = '0' end\n"
 	"      local is_known, is_allowed = pcall(check, unpack(words))\n"
-	"      q.is_hidden, q.is_denied, q.name = not is_known, is_known and not is_allowed, words[1]\n"
-	"      questions[#questions + 1] = q\n"
-	"      if is_known and is_allowed then\n"
+	"      if is_known and not is_allowed then\n"
+	"        denied[#denied + 1] = {ARGV[i], object, '+' .. string.lower(command)}\n"
+	"      else\n"
 	"        is_reached[object] = true\n"
-	"        is_run[q.rule] = is_run[q.rule] or object ~= 'nothing'\n"
-	"      elseif q.is_denied and object == 'nothing' then\n"
-	"        is_denied[q.rule] = true\n"
 	"      end\n"
+	"      if not is_known then add(hidden[ARGV[i]], words[1]) end\n"
 	"    end\n"
 	"  end\n"
 	"end\n"
-	/* An object is barred if the user lacks the key or channel itself, not one of the commands:
-	 * it may run none on it, but it may run one without it, or on another object. */
-	"for i = 1, 16, 2 do\n"
-	"  if is_reached[ARGV[i]] or is_denied['+hmget'] then has_no_key = 0 end\n"
-	"end\n"
 	"for i = 1, 20, 2 do\n"
-	"  is_barred[ARGV[i]] = i < 17 and has_no_key == 1 or i > 16 and not is_denied['+subscribe']\n"
-	"end\n"
-	"for _, q in ipairs(questions) do\n"
-	"  is_barred[q.object] = is_barred[q.object] or is_run[q.rule]\n"
-	"end\n"
-	"for object in pairs(is_reached) do is_barred[object] = false end\n"
-	/* each word once */
-	"local missing, hidden, others, seen = {}, {}, {}, {}\n"
-	"local function add(list, word)\n"
-	"  if not seen[word] then seen[word], list[#list + 1] = true, word end\n"
-	"end\n"
-	"for i = 1, 20, 2 do\n"
-	"  if is_barred[ARGV[i]] then\n"
-	"    add(missing, i < 17 and '~' .. ARGV[i + 1] or '&' .. ARGV[18] .. '*')\n"
+	"  if not is_reached[ARGV[i]] then\n"
+	"    add(missing.must, i < 17 and '~' .. ARGV[i + 1] or '&' .. ARGV[18] .. '*')\n"
 	"  end\n"
 	"end\n"
-	"for _, q in ipairs(questions) do\n"
-	"  local is_needed = q.use ~= 'compare' and q.use ~= 'follow' and q.use ~= 'option'\n"
-	"  if q.is_denied and is_needed and not is_barred[q.object] then add(missing, q.rule) end\n"
-	"  if q.is_denied and q.use == 'follow' then cannot_follow = 1 end\n"
-	"  if q.is_hidden and is_needed then add(hidden, q.name) end\n"
+	"for _, q in ipairs(denied) do\n"
+	"  if is_reached[q[2]] then add(missing[q[1]], q[3]) end\n"
 	"end\n"
-	"for _, q in ipairs(questions) do\n"
-	"  if q.is_hidden and q.use ~= 'compare' then add(others, q.name) end\n"
-	"end\n"
-	"return {table.concat(missing, ' '), table.concat(hidden, ', '), table.concat(others, ', '),\n"
-	"  has_no_key, cannot_follow}\n";
+	"return {table.concat(missing.must, ' '), table.concat(missing.may, ' '),\n"
+	"  table.concat(hidden.must, ', ')}\n";
+
+static bool is_needed(const char *use, bool is_cluster, const struct options *options)
+{
+	return strcmp(use, "look") == 0 || strcmp(use, "needed") == 0 ||
+	       (strcmp(use, "cluster") == 0 && is_cluster) ||
+	       (strcmp(use, "replicas") == 0 && options->replicas > 0);
+}
 
 static int ask(const struct facts *facts, const struct options *options,
 	       const struct lock_keys *keys, struct error *err)
 {
+	const bool is_cluster = strcmp(facts->mode, "cluster") == 0;
 	char done[KEY_MAX_BYTES + 2], channel[KEY_MAX_BYTES + 2]; /* all requests; a waiter */
 	struct request request = {
 		.argv = {"EVAL",         script_text,   "0",       "lock",      keys->name,
@@ -118,41 +106,32 @@ static int ask(const struct facts *facts, const struct options *options,
 
 	snprintf(done, sizeof(done), "%s*", keys->done);
 	snprintf(channel, sizeof(channel), "%s:0", keys->channel);
-	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		const char *use = needs[i].use;
-
-		if (strcmp(use, "cluster") == 0 && strcmp(facts->mode, "cluster") != 0)
-			continue;
-		if (strcmp(use, "replicas") == 0 && options->replicas == 0)
-			use = "option";
-		request.argv[request.argc++] = use;
+	for (size_t i = 0; i < NEEDS; i++) {
+		request.argv[request.argc++] =
+			is_needed(needs[i].use, is_cluster, options) ? "must" : "may";
 		request.argv[request.argc++] = needs[i].list;
 	}
 	return facts_call(facts->client, &request, err);
 }
 
-/* ---- Findings ---- */
-
-static void report_hidden(struct findings *found, const char *needed, const char *others)
+int permissions_ask(struct facts *facts, const struct options *options, struct error *err)
 {
-	static const char remedy[] = "take rename-command for each of them out of the server's "
-				     "configuration, and restart the server";
+	const struct redisReply *reply;
+	struct lock_keys keys;
+	int result;
 
-	if (*needed) {
-		find(found, ERROR, "commands", "the server lacks %s", needed);
-		advise(found,
-		       "Jobs fail (69), waiters wait for too long, or the scripts do not notice a "
-		       "restart of the server.",
-		       "%s", remedy);
-	}
-	if (*others) {
-		find(found, NOTE, "commands", "the server lacks %s", others);
-		advise(found, "--replicas needs WAIT, log --follow needs XREAD: they fail (69).",
-		       "%s", remedy);
-	}
+	if (lock_keys_make(&keys, SOME_NAME, err) < 0)
+		return -1;
+	result = ask(facts, options, &keys, err);
+	reply = facts->client->reply;
+	if (result == 0 && reply_fits(reply, "sss"))
+		snprintf(facts->denied, sizeof(facts->denied), "%s", reply_text(reply, 1));
+	return result < 0 && facts_is_gone(err) ? -1 : 0;
 }
 
-static void report_missing(struct findings *found, const char *user, const char *missing,
+/* ---- Findings ---- */
+
+static void report_missing(struct diagnosis *all, const char *user, const char *missing,
 			   const char *name)
 {
 	size_t length = strlen(missing);
@@ -160,78 +139,174 @@ static void report_missing(struct findings *found, const char *user, const char 
 	if (length > MISSING_MAX_BYTES)
 		for (length = MISSING_MAX_BYTES; length > 0 && missing[length] != ' ';)
 			length--; /* no half words */
-	find(found, ERROR, "permissions", "user %.80s lacks %.*s%s%.60s", user, (int)length,
-	     missing, name ? " for lock " : "", name ? name : "");
-	advise(found, "The server refuses commands that need it (77).",
-	       "ACL SETUSER %.80s with the words above; see PERMISSIONS in fairlock(1)", user);
+	find(all, ERROR, "permissions", "The server refuses commands that need it (77).",
+	     "give the user what fairlock doctor --acl NAME prints", "user %.80s lacks %.*s%s%.60s",
+	     user, (int)length, missing, name ? " for lock " : "", name ? name : "");
 }
 
-static void report_answer(struct findings *found, const struct redisReply *reply, const char *user,
+static void report_answer(struct diagnosis *all, const struct redisReply *reply, const char *user,
 			  const char *name)
 {
-	const char *missing = reply_text(reply, 0), *hidden = reply_text(reply, 1);
-	const bool has_no_key = reply_number(reply, 3), cannot_follow = reply_number(reply, 4);
+	const char *missing = reply_text(reply, 0), *hidden = reply_text(reply, 2);
 
-	report_hidden(found, hidden, reply_text(reply, 2));
-	if (*missing && has_no_key && !name) {
-		find(found, NOTE, "permissions", "user %.80s may use some keys only", user);
-		advise(found, "doctor cannot know which names this user may lock.",
-		       "name a lock: fairlock doctor NAME");
+	if (*hidden)
+		find(all, ERROR, "commands",
+		     "Jobs fail (69), waiters wait for too long, or the scripts do not notice a "
+		     "restart of the server.",
+		     "take rename-command for each of them out of the server's configuration, and "
+		     "restart the server",
+		     "the server lacks %s", hidden);
+	if (*missing && !strchr(missing, '+') && !name) {
+		find(all, NOTE, "permissions", "doctor cannot know which names this user may lock.",
+		     "name a lock: fairlock doctor NAME", "user %.80s may use some keys only",
+		     user);
 	} else if (*missing) {
-		report_missing(found, user, missing, name);
+		report_missing(all, user, missing, name);
 	} else if (!*hidden) {
-		find(found, OK, "permissions", "user %.80s may do all that is needed%s%.100s", user,
+		pass(all, "permissions", "user %.80s may do all that is needed%s%.100s", user,
 		     name ? " for lock " : "", name ? name : "");
-		if (!cannot_follow)
-			return;
-		find(found, NOTE, "permissions", "user %.80s cannot follow the log%s%.100s", user,
-		     name ? " of lock " : "", name ? name : "");
-		advise(found, "The server refuses log --follow (77).", "ACL SETUSER %.80s +xread",
-		       user);
 	}
 }
 
-static void report_too_old(struct findings *found)
+static void report_failure_to_ask(struct diagnosis *all, const struct facts *facts,
+				  const struct error *err)
 {
-	find(found, NOTE, "permissions", "not known: this server cannot be asked");
-	advise(found, "A missing permission shows only when a command fails (77).",
-	       "compare the user with PERMISSIONS in fairlock(1)");
+	if (err->status == STATUS_REFUSED)
+		report_missing(all, facts->user, "+eval", NULL);
+	else if (facts->grants != GRANTS_NONE) /* else another check tells the same refusal */
+		find(all, ERROR, "permissions", "No script runs, so no lock can be taken.",
+		     "see the server's log", "%.400s", err->text);
 }
 
-static void report_failed(struct findings *found, const struct facts *facts,
-			  const struct error *err)
-{
-	if (err->status == STATUS_REFUSED) {
-		report_missing(found, facts->user, "+eval", NULL);
-	} else if (facts->grants != GRANTS_NONE) { /* else another check tells the same refusal */
-		find(found, ERROR, "permissions", "%.400s", err->text);
-		advise(found, "No script runs, so no lock can be taken.", "see the server's log");
-	}
-}
-
-bool check_permissions(struct findings *found, const struct facts *facts,
-		       const struct options *options, const char *name)
+/* Returns false when the server cannot be asked. */
+static bool check_name(struct diagnosis *all, const struct facts *facts, const char *name)
 {
 	const struct redisReply *reply;
 	struct lock_keys keys;
 	struct error err;
+	int result = lock_keys_make(&keys, name ? name : SOME_NAME, &err);
 
-	if (lock_keys_make(&keys, name ? name : SOME_NAME, &err) < 0)
+	if (result == 0)
+		result = ask(facts, all->invocation->options, &keys, &err);
+	reply = facts->client->reply;
+	if (result == 0 && reply_fits(reply, "sss")) {
+		report_answer(all, reply, facts->user, name);
 		return true;
-	if (ask(facts, options, &keys, &err) < 0) {
-		report_failed(found, facts, &err);
+	}
+	if (result == 0 && reply_fits(reply, "") && reply_count(reply) == 0) {
+		find(all, NOTE, "permissions",
+		     "A missing permission shows only when a command fails (77).",
+		     "compare the user with what fairlock doctor --acl NAME prints",
+		     "not known: this server cannot be asked");
 		return false;
 	}
-	reply = facts->client->reply;
-	if (reply_fits(reply, "sssii")) {
-		report_answer(found, reply, facts->user, name);
-		return true;
-	}
-	if (reply_fits(reply, "") && reply_count(reply) == 0) {
-		report_too_old(found);
-	} else {
+	if (result == 0)
 		reply_nonsense(&err);
-		report_failed(found, facts, &err);
-	}
+	report_failure_to_ask(all, facts, &err);
 	return false;
+}
+
+void permissions_check(struct diagnosis *all, const struct facts *facts)
+{
+	const struct invocation *invocation = all->invocation;
+
+	if (invocation->argc == 0)
+		check_name(all, facts, NULL);
+	for (int i = 0; i < invocation->argc; i++)
+		if (!check_name(all, facts, invocation->argv[i]))
+			break;
+}
+
+/* ---- A user, for redis-cli ---- */
+
+#define RULE_BYTES 1024
+
+/* Adds "+hset" for HSET2, "+pubsub|numsub" for PUBSUB|NUMSUB, unless one of the rules has it. Each
+ * begins and ends with a blank. */
+static void add_command(char rule[RULE_BYTES], const char *other, const char *command)
+{
+	const size_t size = strcspn(command, ":; \n" DIGITS), length = strlen(rule);
+	char word[40];
+
+	snprintf(word, sizeof(word), " +%.*s ", (int)size, command);
+	for (char *c = word; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	if (!strstr(rule, word) && !strstr(other, word))
+		snprintf(rule + length - 1, RULE_BYTES - length + 1, "%s", word);
+}
+
+/* Adds the commands of a list; or only those before the semicolons. */
+static void add_list(char rule[RULE_BYTES], const char *other, const char *list, bool only_looks)
+{
+	bool is_wanted = true;
+
+	for (; *list; list += *list != '\0') {
+		const size_t length = strcspn(list, " ;\n");
+
+		if (length > 0 && list[length - 1] != ':' && is_wanted)
+			add_command(rule, other, list);
+		list += length;
+		is_wanted = *list == '\n' || (is_wanted && !(only_looks && *list == ';'));
+	}
+}
+
+/* Prints a key as a pattern for itself; a * at the end of NAME stands for any end. A pattern has no
+ * blanks, and redis-cli reads quotes in its own way. */
+static void print_pattern(const char *kind, const char *key, const char *end, bool is_beginning)
+{
+	const char *star = is_beginning ? strrchr(key, '*') : NULL;
+
+	printf(" %s", kind);
+	for (; *key; key++)
+		if (strchr(" \"'", *key))
+			putchar('?');
+		else
+			printf("%s%c", key != star && strchr("*?[\\", *key) ? "\\" : "", *key);
+	fputs(end, stdout);
+}
+
+static void print_keys(const struct lock_keys *keys, bool is_beginning)
+{
+	const char *const looked_at[] = {keys->name, keys->state, keys->queue,  keys->timeouts,
+					 keys->log,  keys->ours,  keys->holders};
+
+	for (size_t i = 0; i < sizeof(looked_at) / sizeof(looked_at[0]); i++)
+		print_pattern("~", looked_at[i], "", is_beginning);
+}
+
+int permissions_print(const struct invocation *invocation, const char *name, struct error *err)
+{
+	const struct server *server = invocation->server;
+	bool is_beginning;
+	char user[256], look[RULE_BYTES] = " +eval ", take[RULE_BYTES] = " ";
+	struct lock_keys keys;
+
+	if (name && lock_keys_make(&keys, name, err) < 0)
+		return -1;
+	is_beginning = name && name[strlen(name) - 1] == '*';
+	/* the default user may do everything already */
+	snprintf(user, sizeof(user), "%s",
+		 server->user && strcmp(server->user, "default") != 0 ? server->user : "fairlock");
+	tame(user);
+	if (server->db != 0)
+		add_command(look, "", "SELECT");
+	if (!name)
+		add_command(look, "", "SCAN");
+	for (size_t i = 0; i < NEEDS; i++)
+		if (strcmp(needs[i].use, "look") == 0 || needs[i].list == script_needs)
+			add_list(look, "", needs[i].list, true);
+	for (size_t i = 0; i < NEEDS; i++)
+		if (is_needed(needs[i].use, server_is_list(server), invocation->options))
+			add_list(take, look, needs[i].list, false);
+	printf("ACL SETUSER %s on", user);
+	if (name)
+		print_keys(&keys, is_beginning);
+	printf("%s\nACL SETUSER %s%.*s\nACL SETUSER %s", name ? "" : " ~*", user,
+	       (int)strlen(look) - 1, look, user);
+	if (name) {
+		print_pattern("~", keys.done, "*", is_beginning);
+		print_pattern("&", keys.channel, "*", is_beginning);
+	}
+	printf("%s%.*s\n", name ? "" : " &redisson_lock__channel:*", (int)strlen(take) - 1, take);
+	return 0;
 }

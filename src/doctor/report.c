@@ -2,16 +2,12 @@
  * configuration file would have them. */
 #include "doctor/report.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/json.h"
-#include "base/signals.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/settings.h"
@@ -30,193 +26,89 @@
 static const char *const severities[] = {"ok", "note", "warning", "error"};
 static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[1;31m"};
 
+/* Of the same kind so many are listed; the last one counts the rest. */
+#define ALIKE_MAX 10
+
 /* ---- Findings ---- */
 
-void find(struct findings *findings, enum severity severity, const char *check, const char *format,
-	  ...)
+/* The finding with this text, or the one that counts those which are not listed, or a new one. */
+static struct finding *find_place(struct diagnosis *all, const struct finding *new)
 {
-	struct finding *new = &findings->list[findings->count], *last = findings->list;
-	va_list args;
+	struct finding *last = NULL;
+	size_t alike = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct finding *old = &all->findings[i];
+
+		if (old->severity != new->severity || old->consequence != new->consequence ||
+		    strcmp(old->check, new->check) != 0)
+			continue;
+		if (strcmp(old->text, new->text) == 0)
+			return old;
+		last = old;
+		alike++;
+	}
+	if (new->consequence && alike == ALIKE_MAX) {
+		last->more++;
+		return NULL;
+	}
+	return &all->findings[all->count];
+}
+
+__attribute__((format(printf, 6, 0))) static void add(struct diagnosis *all, enum severity severity,
+						      const char *check, const char *consequence,
+						      const char *remedy, const char *format,
+						      va_list args)
+{
+	struct finding *new = &all->findings[all->count], *place;
 	char *hint;
 
-	*new = (struct finding){.severity = severity, .check = check};
-	va_start(args, format);
+	*new = (struct finding){.severity = severity, .check = check, .consequence = consequence};
 	vsnprintf(new->text, sizeof(new->text), format, args);
-	va_end(args);
+	snprintf(new->remedy, sizeof(new->remedy), "%s", consequence && remedy ? remedy : "");
 	hint = strstr(new->text, SERVER_ERROR_HINT); /* to doctor, which is here */
 	if (hint)
 		memmove(hint, hint + strlen(SERVER_ERROR_HINT),
 			strlen(hint + strlen(SERVER_ERROR_HINT)) + 1);
-	while (last != new && (last->severity != severity || strcmp(last->check, check) != 0 ||
-			       strcmp(last->text, new->text) != 0))
-		last++;
-	if (last == new && findings->count < FINDINGS_MAX - 1)
-		findings->count++;
-	if (findings->place && last->place_count < PLACES_MAX)
-		last->places[last->place_count++] = findings->place;
-	if (severity > findings->worst)
-		findings->worst = severity;
-	findings->last = last;
+	place = find_place(all, new);
+	all->last = place ? place : new;
+	if (place == new && all->count < FINDINGS_MAX - 1)
+		all->count++;
+	if (place && all->place && place->place_count < PLACES_MAX)
+		place->places[place->place_count++] = all->place;
+	if (severity > all->worst)
+		all->worst = severity;
 }
 
-void advise(struct findings *findings, const char *consequence, const char *remedy, ...)
+void pass(struct diagnosis *all, const char *check, const char *format, ...)
 {
 	va_list args;
 
-	findings->last->consequence = consequence;
-	va_start(args, remedy);
-	vsnprintf(findings->last->remedy, sizeof(findings->last->remedy), remedy, args);
+	va_start(args, format);
+	add(all, OK, check, NULL, NULL, format, args);
 	va_end(args);
 }
 
-/* ---- Remedies for a server that is not reached, or does not serve ---- */
-
-/* The kind of a failure shows in its status and in a few words of its cause, as the C library or
- * the server says them. The last remedy of a status is for a failure of no known kind. */
-struct remedy {
-	const char *words; /* any of these, between bars; "": whatever it says */
-	const char *text;  /* %s: the host, or the socket; no full stop, for doctor prints "-> " in
-			      front */
-};
-
-static const struct remedy unavailable[] = {
-	{"is installed", "install the package redis-server or valkey-server, or name a server: "
-			 "FAIRLOCK_URL, or url in fairlock.conf"},
-	{"has locked its folder",
-	 "give each host a machine-id of its own (systemd-machine-id-setup), or name a server: "
-	 "FAIRLOCK_URL, or url in fairlock.conf"},
-	{"server.log",
-	 "see server.log in its folder, whether the disk is full, and redis-server --version"},
-	{"no sentinel", "mend host and port in the URL, or write redis://HOST:PORT for a server "
-			"without sentinels"},
-	{"is a sentinel", "write redis+sentinel://HOST:PORT/MASTER; the masters: "
-			  "redis-cli -p 26379 SENTINEL MASTERS"},
-	{"knows no such master", "compare the master's name in the URL with the sentinels': "
-				 "redis-cli -p 26379 SENTINEL MASTERS"},
-	{"certificate|TLS|rediss", "compare the URL (redis:// is without TLS, rediss:// with it), "
-				   "--tls-ca, and the host name in the certificate"},
-	{"Name |name resolution|its name|No address",
-	 "check the spelling of the host name, and this host's resolver: getent hosts %s"},
-	{"Connection refused",
-	 "start the server on %s, or mend host and port in the URL: nothing listens there"},
-	{"No such file",
-	 "start the server, or mend the path in the URL: its setting unixsocket has the path"},
-	{"Permission denied",
-	 "let this user write to %s: add it to the group of the socket and its "
-	 "folder, or change unixsocketperm"},
-	{"LOADING|loading",
-	 "wait until it has read its data: redis-cli INFO persistence says how far it is"},
-	{"BUSY|busy", "end the script: redis-cli SCRIPT KILL, or FUNCTION KILL"},
-	{"number of clients|many clients",
-	 "raise maxclients, or find out with redis-cli CLIENT LIST whose connections these are"},
-	{"OOM|memory", "raise maxmemory, or find out what fills it: redis-cli --bigkeys"},
-	{"MISCONF|disk|snapshot|save its data", "see the server's log: is its disk full?"},
-	{"NOREPLICAS|replicas", "mend the replicas, or lower min-replicas-to-write"},
-	{"READONLY|replica|read only|read-only",
-	 "name its master in the URL, or the sentinels: redis+sentinel://HOST:PORT/MASTER"},
-	{"cluster|CLUSTERDOWN|slot|moving to another node",
-	 "see which nodes are down: redis-cli --cluster check HOST:PORT"},
-	{"unknown command|lacks a command",
-	 "take its rename-command out of the server's configuration; Redis 6.2, Valkey 7.2 and "
-	 "later have it"},
-	{"HELLO|NOPROTO",
-	 "use Redis 6.2 or Valkey 7.2 or later, without a proxy that refuses HELLO 3"},
-	{"no reply", "see whether the server hangs: is its process stopped, is the host out of "
-		     "memory, did somebody say CLIENT PAUSE?"},
-	{"timed out|No route|unreachable|in time",
-	 "see whether %s is the right address, the host is up, and no firewall is in between"},
-	{"", "see the server's log, and where the URL comes from (Settings)"},
-};
-
-static const struct remedy refused[] = {
-	{"protected|DENIED",
-	 "give the server a password (requirepass) or an address to listen on (bind)"},
-	{"certificate", "give a certificate that the server trusts: --tls-cert and --tls-key"},
-	{"password|WRONGPASS|NOAUTH",
-	 "set FAIRLOCK_PASSWORD or --password-file, at least as near as the URL: see Passwords in "
-	 "fairlock(1); the settings show which one is used"},
-	{"",
-	 "give the user what PERMISSIONS in fairlock(1) lists; fairlock doctor NAME says what is "
-	 "missing for a lock"},
-};
-
-static const struct remedy config[] = {
-	{"list of hosts", "write the master alone, redis://HOST, or the sentinels that watch it: "
-			  "redis+sentinel://S1,S2,S3/MASTER"},
-	{"", "mend the URL; see in the settings where it comes from"},
-};
-
-static const struct remedy strange[] = {
-	{"", "see what listens there: it may be no Redis, or want TLS (rediss://)"},
-};
-
-static const struct remedy other[] = {{"", "see the message"}};
-
-static bool has_any(const char *text, const char *words)
+void find(struct diagnosis *all, enum severity severity, const char *check, const char *consequence,
+	  const char *remedy, const char *format, ...)
 {
-	char word[32];
+	va_list args;
 
-	if (!*words)
-		return true;
-	for (; *words; words += *words == '|') {
-		const size_t length = strcspn(words, "|");
-
-		snprintf(word, sizeof(word), "%.*s", (int)length, words);
-		if (strstr(text, word))
-			return true;
-		words += length;
-	}
-	return false;
+	va_start(args, format);
+	add(all, severity, check, consequence, remedy, format, args);
+	va_end(args);
 }
 
-void advise_on(struct findings *found, const char *consequence, const struct error *err,
-	       const struct server *server)
+void advise(struct diagnosis *all, const char *remedy, ...)
 {
-	const char *place = server->kind == SERVER_UNIX ? server->path
-			    : server->seed_count > 0    ? server->seeds[0].host
-							: "this host";
-	const struct remedy *remedy = err->status == STATUS_UNAVAILABLE ? unavailable
-				      : err->status == STATUS_REFUSED   ? refused
-				      : err->status == STATUS_CONFIG    ? config
-				      : err->status == STATUS_BUG       ? strange
-									: other;
-	/* the name of the server must not decide */
-	const char *cause = strstr(err->text, ": "), *gap;
+	va_list args;
 
-	while (!has_any(cause ? cause : err->text, remedy->words))
-		remedy++;
-	gap = strstr(remedy->text, "%s");
-	if (gap)
-		advise(found, consequence, "%.*s%.200s%s", (int)(gap - remedy->text), remedy->text,
-		       place, gap + 2);
-	else
-		advise(found, consequence, "%s", remedy->text);
+	va_start(args, remedy);
+	vsnprintf(all->last->remedy, sizeof(all->last->remedy), remedy, args);
+	va_end(args);
 }
 
 /* ---- Settings ---- */
-
-static void show_value(char *text, size_t size, const struct options *options,
-		       const struct option_row *row)
-{
-	const void *member = (const char *)options + row->offset;
-	char duration[DURATION_MAX_BYTES], name[SIGNAL_MAX_BYTES];
-
-	if (row->kind == OPTION_FLAG)
-		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
-	else if (row->kind == OPTION_DURATION || row->kind == OPTION_PERIOD)
-		snprintf(text, size, "%s",
-			 duration_show_fraction(duration, *(const int64_t *)member));
-	else if (row->kind == OPTION_NUMBER)
-		snprintf(text, size, "%" PRId64, *(const int64_t *)member);
-	else if (row->kind == OPTION_INT)
-		snprintf(text, size, "%d", *(const int *)member);
-	else if (row->kind == OPTION_SIGNAL)
-		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
-	else if (row->kind == OPTION_COLOUR)
-		snprintf(text, size, "%s", colour_words[*(const enum colour_choice *)member]);
-	else /* a text; no setting is a list */
-		snprintf(text, size, "%s", *(const char *const *)member);
-}
 
 static void show_origin(struct shown_setting *shown, const struct options *options,
 			const struct option_row *row)
@@ -264,10 +156,8 @@ bool report_setting(struct shown_setting *shown, const struct option_row *row,
 	show_origin(shown, options, row);
 	if (row->kind == OPTION_URL)
 		snprintf(shown->value, sizeof(shown->value), "%s", server->label);
-	else if (options_has(options, row))
-		show_value(shown->value, sizeof(shown->value), options, row);
 	else
-		snprintf(shown->value, sizeof(shown->value), "%s", row->fallback);
+		option_show(shown->value, sizeof(shown->value), options, row);
 	return true;
 }
 
@@ -301,11 +191,21 @@ static void print_wrapped(const struct terminal *terminal, const char *text)
 	putchar('\n');
 }
 
+static const char *write_text(char text[LINE_MAX_BYTES], const struct finding *finding)
+{
+	const int length = snprintf(text, LINE_MAX_BYTES, "%s", finding->text);
+
+	if (finding->more)
+		snprintf(text + length, LINE_MAX_BYTES - (size_t)length, "; and %zu more",
+			 finding->more);
+	return text;
+}
+
 static void print_finding(const struct terminal *terminal, const struct finding *finding,
 			  size_t servers)
 {
 	char text[LINE_MAX_BYTES];
-	size_t length = (size_t)snprintf(text, sizeof(text), "%s", finding->text);
+	size_t length = strlen(write_text(text, finding));
 
 	if (finding->place_count < servers)
 		for (size_t i = 0; i < finding->place_count && length < sizeof(text); i++)
@@ -345,7 +245,7 @@ static void print_line(const struct terminal *terminal, const char *name, const 
 /* ---- Both ---- */
 
 struct report {
-	const struct diagnosis *diagnosis;
+	const struct diagnosis *all;
 	const struct options *options;
 	struct terminal terminal;
 	struct json json; /* with --json */
@@ -381,8 +281,8 @@ static void end(struct report *report, char bracket)
  * short. */
 static void print_private(struct report *report, const char *software)
 {
-	const char *folder = report->diagnosis->folder;
-	const long pid = report->diagnosis->pid;
+	const char *folder = report->all->folder;
+	const long pid = report->all->pid;
 	char log[FOLDER_MAX_BYTES + 64] = "", command[FOLDER_MAX_BYTES + 64] = "", text[24] = "";
 
 	if (*folder && *software) {
@@ -402,10 +302,10 @@ static void print_private(struct report *report, const char *software)
 static void print_server(struct report *report)
 {
 	static const struct facts unknown = {.mode = ""};
-	const struct diagnosis *diagnosis = report->diagnosis;
-	const struct server *server = diagnosis->invocation->server;
-	const bool is_known = diagnosis->facts_count > 0;
-	const struct facts *facts = is_known ? diagnosis->facts : &unknown;
+	const struct diagnosis *all = report->all;
+	const struct server *server = all->invocation->server;
+	const bool is_known = all->facts_count > 0;
+	const struct facts *facts = is_known ? all->facts : &unknown;
 	const char *role = !is_known ? "" : facts->is_replica ? "replica" : "master";
 	const char *mode = is_known && server->kind == SERVER_LOCAL      ? "local"
 			   : is_known && server->kind == SERVER_SENTINEL ? "sentinel"
@@ -426,7 +326,7 @@ static void print_server(struct report *report)
 	put(report, NULL, "role", role);
 	if (report->options->json)
 		json_open(&report->json, "addresses", '[');
-	for (size_t i = 0; i < diagnosis->facts_count; i++)
+	for (size_t i = 0; i < all->facts_count; i++)
 		if (report->options->json)
 			json_text(&report->json, NULL, facts[i].address);
 		else
@@ -463,7 +363,7 @@ static void print_setting(struct report *report, const struct shown_setting *sho
 
 static void print_settings(struct report *report)
 {
-	const struct server *server = report->diagnosis->invocation->server;
+	const struct server *server = report->all->invocation->server;
 	struct shown_setting shown;
 	const struct option_row *row;
 
@@ -476,11 +376,13 @@ static void print_settings(struct report *report)
 
 static void print_finding_json(struct json *json, const struct finding *finding)
 {
+	char text[LINE_MAX_BYTES];
+
 	json_break_line(json);
 	json_open(json, NULL, '{');
 	json_text(json, "severity", severities[finding->severity]);
 	json_text(json, "check", finding->check);
-	json_text(json, "finding", finding->text);
+	json_text(json, "finding", write_text(text, finding));
 	json_text(json, "consequence", finding->consequence);
 	json_text(json, "remedy", finding->remedy);
 	json_open(json, "servers", '[');
@@ -493,34 +395,34 @@ static void print_finding_json(struct json *json, const struct finding *finding)
 /* Prints the findings that are at least so severe, the worst first. */
 static void print_findings(struct report *report, enum severity least)
 {
-	const struct findings *findings = &report->diagnosis->findings;
+	const struct diagnosis *all = report->all;
 
 	for (int severity = ERROR; severity >= (int)least; severity--)
-		for (size_t i = 0; i < findings->count; i++)
-			if ((int)findings->list[i].severity != severity)
+		for (size_t i = 0; i < all->count; i++)
+			if ((int)all->findings[i].severity != severity)
 				continue;
 			else if (report->options->json)
-				print_finding_json(&report->json, &findings->list[i]);
+				print_finding_json(&report->json, &all->findings[i]);
 			else
-				print_finding(&report->terminal, &findings->list[i],
-					      report->diagnosis->facts_count);
+				print_finding(&report->terminal, &all->findings[i],
+					      all->facts_count);
 }
 
-static void print_counts(const struct findings *findings)
+static void print_counts(const struct diagnosis *all)
 {
 	size_t counts[ERROR + 1] = {0};
 
-	for (size_t i = 0; i < findings->count; i++)
-		counts[findings->list[i].severity]++;
+	for (size_t i = 0; i < all->count; i++)
+		counts[all->findings[i].severity]++;
 	printf("\n%zu error%s, %zu warning%s, %zu note%s, %zu ok\n", counts[ERROR],
 	       counts[ERROR] == 1 ? "" : "s", counts[WARNING], counts[WARNING] == 1 ? "" : "s",
 	       counts[NOTE], counts[NOTE] == 1 ? "" : "s", counts[OK]);
 }
 
-void report_print(const struct diagnosis *diagnosis)
+void report_print(const struct diagnosis *all)
 {
-	const struct options *options = diagnosis->invocation->options;
-	struct report report = {.diagnosis = diagnosis, .options = options};
+	const struct options *options = all->invocation->options;
+	struct report report = {.all = all, .options = options};
 
 	terminal_init(&report.terminal, STDOUT_FILENO);
 	report.terminal.colour = terminal_colours(options->colour, STDOUT_FILENO);
@@ -537,5 +439,5 @@ void report_print(const struct diagnosis *diagnosis)
 	end(&report, ']');
 	end(&report, '}');
 	if (!options->json)
-		print_counts(&diagnosis->findings);
+		print_counts(all);
 }

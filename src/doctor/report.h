@@ -27,33 +27,12 @@ struct finding {
 	char text[FINDING_MAX_BYTES];
 	const char *consequence; /* NULL: none */
 	char remedy[FINDING_MAX_BYTES];
+	size_t more;                    /* so many of the same kind are not listed */
 	const char *places[PLACES_MAX]; /* the servers with this finding */
 	size_t place_count;
 };
 
 #define FINDINGS_MAX 100
-
-/* Zeroed, it is empty. Servers with the same finding share it. */
-struct findings {
-	struct finding list[FINDINGS_MAX];
-	size_t count;
-	enum severity worst;
-	struct finding *last; /* for advise */
-	const char *place;    /* the server whose findings are added now, or NULL */
-};
-
-/* Adds a finding. check must be a literal. */
-__attribute__((format(printf, 4, 5))) void find(struct findings *findings, enum severity severity,
-						const char *check, const char *format, ...);
-
-/* Says what the finding that was added last leads to (a literal), and what to do. */
-__attribute__((format(printf, 3, 4))) void advise(struct findings *findings,
-						  const char *consequence, const char *remedy, ...);
-
-/* The same for a failure of a server: what to do is known from its cause. */
-void advise_on(struct findings *findings, const char *consequence, const struct error *err,
-	       const struct server *server);
-
 #define FOLDER_MAX_BYTES 400
 
 /* All about a URL. */
@@ -62,13 +41,31 @@ struct diagnosis {
 	struct cluster_nodes nodes;
 	struct facts *facts; /* one for each node that answers, or NULL */
 	size_t facts_count;
-	struct findings findings;
 	char folder[FOLDER_MAX_BYTES]; /* of a private server, or "" */
 	pid_t pid;                     /* of it, or 0 */
+	struct finding findings[FINDINGS_MAX];
+	size_t count;
+	enum severity worst;
+	struct finding *last; /* for advise */
+	const char *place;    /* the server whose findings are added now, or NULL */
+	bool is_explained;    /* a finding says why that server takes no writes */
 };
 
+/* Adds a finding that is good. check must be a literal. */
+__attribute__((format(printf, 3, 4))) void pass(struct diagnosis *all, const char *check,
+						const char *format, ...);
+
+/* Adds one that is not. consequence must be a literal, too. Servers with the same finding share
+ * it. */
+__attribute__((format(printf, 6, 7))) void find(struct diagnosis *all, enum severity severity,
+						const char *check, const char *consequence,
+						const char *remedy, const char *format, ...);
+
+/* Puts another remedy into the finding that was added last. */
+__attribute__((format(printf, 2, 3))) void advise(struct diagnosis *all, const char *remedy, ...);
+
 /* Prints it as the options say: for people, in JSON, or only what is bad. */
-void report_print(const struct diagnosis *diagnosis);
+void report_print(const struct diagnosis *all);
 
 struct shown_setting {
 	const char *name;

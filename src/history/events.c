@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -119,7 +120,7 @@ static int no_memory(struct error *err)
 
 /* The newest entry is the first one. */
 static int add_events(struct history *history, const char *lock, const struct redisReply *entries,
-		      struct error *err)
+		      char after[ENTRY_ID_MAX_BYTES], struct error *err)
 {
 	const size_t room = history->count + reply_count(entries) + 1;
 	struct log_event *events = reallocarray(history->events, room, sizeof(*events));
@@ -127,14 +128,13 @@ static int add_events(struct history *history, const char *lock, const struct re
 	if (!events)
 		return no_memory(err);
 	history->events = events;
-	history->last_id[0] = '\0';
 	history->may_lack = reply_count(entries) >= LOG_LENGTH;
 	for (size_t i = reply_count(entries); i > 0; i--) {
 		struct log_event *event = &events[history->count];
 
 		if (read_event(event, lock, reply_at(entries, i - 1)) < 0)
 			return reply_nonsense(err);
-		strcpy(history->last_id, event->texts[EVENT_ID]);
+		strcpy(after, event->texts[EVENT_ID]);
 		if (event->time_ms < history->from_ms)
 			continue;
 		if (!copy_texts(event))
@@ -157,13 +157,13 @@ static void settle_since(struct log_query *query, int64_t now_ms)
 }
 
 int history_fetch(struct history *history, struct client *client, struct log_query *query,
-		  const struct lock_keys *keys, struct error *err)
+		  const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES], struct error *err)
 {
 	const struct redisReply *reply;
 	struct request request;
 
 	wire_look(keys, &request, "log");
-	wire_add(&request, query->after, query->since, query->wants_now ? "1" : "0");
+	wire_add(&request, after, query->since, query->wants_now ? "1" : "0");
 	connection_trace_ask(client, "for the log of lock", keys->shown);
 	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
 		return -1;
@@ -178,7 +178,7 @@ int history_fetch(struct history *history, struct client *client, struct log_que
 	history->holder = reply_text(reply, 3);
 	history->waiters = reply_at(reply, 4);
 	history->holds = reply_at(reply, 5);
-	return add_events(history, keys->name, reply_at(reply, 2), err);
+	return add_events(history, keys->name, reply_at(reply, 2), after, err);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -208,60 +208,16 @@ void history_free(struct history *history)
 
 /* ---- The table ---- */
 
-enum {
-	TIME,
-	NAME,
-	EVENT,
-	OWNER,
-	HOST,
-	PID,
-	USER,
-	COMMAND,
-	SLOT,
-	REASON,
-	TOKEN,
-	WAITED_MS,
-	HELD_MS,
-	WAITED,
-	HELD,
-	STATUS,
-	CAUSE,
-	BY,
-	WHO,
-	COLUMN_COUNT,
-};
-
-static const struct column columns[COLUMN_COUNT] = {
-	[TIME] = {.name = "TIME", .kind = COLUMN_TIME, .form = TIMESTAMP_EXACT},
-	[NAME] = {.name = "NAME", .kind = COLUMN_TEXT, .least = 8},
-	[EVENT] = {.name = "EVENT", .kind = COLUMN_TEXT},
-	[OWNER] = {.name = "OWNER", .kind = COLUMN_TEXT},
-	[HOST] = {.name = "HOST", .kind = COLUMN_TEXT, .least = 8, .spare = 3},
-	[PID] = {.name = "PID", .kind = COLUMN_NUMBER, .spare = 4},
-	[USER] = {.name = "USER", .kind = COLUMN_TEXT, .least = 6, .spare = 1},
-	[COMMAND] = {.name = "COMMAND", .kind = COLUMN_TEXT, .least = 10},
-	[SLOT] = {.name = "SLOT", .kind = COLUMN_TEXT, .least = 4, .is_rare = true},
-	[REASON] = {.name = "REASON", .kind = COLUMN_TEXT, .least = 10},
-	[TOKEN] = {.name = "TOKEN", .kind = COLUMN_NUMBER},
-	[WAITED_MS] = {.name = "WAITED_MS", .kind = COLUMN_NUMBER},
-	[HELD_MS] = {.name = "HELD_MS", .kind = COLUMN_NUMBER},
-	[WAITED] = {.name = "WAITED", .kind = COLUMN_DURATION, .spare = 2},
-	[HELD] = {.name = "HELD", .kind = COLUMN_DURATION},
-	[STATUS] = {.name = "STATUS", .kind = COLUMN_NUMBER},
-	[CAUSE] = {.name = "CAUSE", .kind = COLUMN_TEXT, .least = 8, .spare = 5},
-	[BY] = {.name = "BY", .kind = COLUMN_TEXT, .least = 10, .spare = 6, .is_rare = true},
-	[WHO] = {.name = "WHO", .kind = COLUMN_TEXT, .least = 11, .spare = 1},
-};
-
+#define JSON                                                                                       \
+	"NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,BY,"      \
+	"STATUS,CAUSE"
 #define LAYOUT(begin)                                                                              \
 	{                                                                                          \
-		.name = "log", .columns = columns, .column_count = COLUMN_COUNT,                   \
+		.name = "log", .columns = JSON ",WAITED,HELD,WHO",                                 \
 		.people = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY",    \
 		.screen = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY",          \
 		.raw = begin "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",         \
-		.json = "NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS," \
-			"HELD_MS,BY,STATUS,CAUSE",                                                 \
-		.nothing = "no events",                                                            \
+		.json = JSON, .nothing = "no events",                                              \
 	}
 
 const struct layout log_layout = LAYOUT("TIME,NAME,");
@@ -270,33 +226,30 @@ const struct layout log_layout_of_one = LAYOUT("TIME,");
 static int add_line(struct table *table, const struct log_event *event, struct error *err)
 {
 	const char *const *texts = event->texts;
-	struct table_row row = {.cells = {[NAME] = texts[EVENT_LOCK],
-					  [EVENT] = texts[EVENT_NAME],
-					  [OWNER] = texts[EVENT_OWNER],
-					  [TOKEN] = texts[EVENT_TOKEN],
-					  [STATUS] = texts[EVENT_STATUS],
-					  [CAUSE] = texts[EVENT_CAUSE],
-					  [SLOT] = texts[EVENT_SLOT]}};
+	struct table_row row = {.cells = {[COLUMN_NAME] = texts[EVENT_LOCK],
+					  [COLUMN_EVENT] = texts[EVENT_NAME],
+					  [COLUMN_OWNER] = texts[EVENT_OWNER],
+					  [COLUMN_TOKEN] = texts[EVENT_TOKEN],
+					  [COLUMN_STATUS] = texts[EVENT_STATUS],
+					  [COLUMN_CAUSE] = texts[EVENT_CAUSE],
+					  [COLUMN_SLOT] = texts[EVENT_SLOT]}};
 	const bool is_short = table_is_short(table);
 	struct owner_process process;
 	char actor[OWNER_SHOWN_BYTES], who[BY_MAX_BYTES];
 
 	if (*texts[EVENT_ACTOR])
-		row.cells[BY] = owner_show(actor, MESSAGE_CHARACTERS, texts[EVENT_ACTOR]);
-	owner_parse(&process, texts[EVENT_BY]);
-	row.cells[HOST] = process.host;
-	row.cells[PID] = process.pid;
-	row.cells[USER] = process.user;
+		row.cells[COLUMN_BY] = owner_show(actor, MESSAGE_CHARACTERS, texts[EVENT_ACTOR]);
+	owner_fill_row(&row, &process, texts[EVENT_BY]);
 	snprintf(who, sizeof(who), "%s%s%s", process.user, *process.host ? "@" : "", process.host);
-	row.cells[WHO] = who;
-	row.cells[COMMAND] = is_short && *process.reason ? process.reason : process.command;
-	row.cells[REASON] = process.reason;
-	table_row_number(&row, TIME, event->time_ms);
-	table_row_number(&row, WAITED_MS, event->waited_ms);
-	table_row_number(&row, HELD_MS, event->held_ms);
+	row.cells[COLUMN_WHO] = who;
+	if (is_short && *process.reason)
+		row.cells[COLUMN_COMMAND] = process.reason;
+	table_row_number(&row, COLUMN_TIME, event->time_ms);
+	table_row_number(&row, COLUMN_WAITED_MS, event->waited_ms);
+	table_row_number(&row, COLUMN_HELD_MS, event->held_ms);
 	if (!is_short || event->waited_ms > 0)
-		row.cells[WAITED] = row.cells[WAITED_MS];
-	row.cells[HELD] = row.cells[HELD_MS];
+		row.cells[COLUMN_WAITED] = row.cells[COLUMN_WAITED_MS];
+	row.cells[COLUMN_HELD] = row.cells[COLUMN_HELD_MS];
 	return table_add(table, &row, err);
 }
 
@@ -317,12 +270,11 @@ int history_add_lines(const struct history *history, struct table *table,
 
 /* A time while it is read. */
 struct reading {
-	const char *at;  /* what is left of the text */
-	struct tm local; /* or of the zone */
-	int fraction_ms;
+	const char *at;   /* what is left of the text */
+	struct tm parts;  /* local time, or that of the zone */
+	int64_t after_ms; /* so much later: behind a point */
 	bool has_zone;
-	int ahead_s;       /* of UTC, in the zone */
-	const char *fault; /* of a number that is too large or too small; NULL: none */
+	int ahead_minutes; /* of UTC, in the zone */
 };
 
 /* Skips a text of this form, in which # is any digit. Returns its beginning, or NULL if the rest of
@@ -343,36 +295,14 @@ static int two_digits(const char *text)
 	return (text[0] - '0') * 10 + text[1] - '0';
 }
 
-/* 2026-11-23 */
-static bool read_date(struct reading *time)
-{
-	const char *const date = skip(time, "####-##-##");
-	struct tm day;
-
-	if (!date)
-		return false;
-	time->local.tm_year = two_digits(date) * 100 + two_digits(date + 2) - 1900;
-	time->local.tm_mon = two_digits(date + 5) - 1;
-	time->local.tm_mday = two_digits(date + 8);
-	day = time->local;
-	timegm(&day); /* turns February 30 into March 2 */
-	if (time->local.tm_year < 70)
-		time->fault = "it is before 1970";
-	else if (day.tm_mon != time->local.tm_mon || day.tm_mday != time->local.tm_mday)
-		time->fault = "there is no such day";
-	return !time->fault;
-}
-
-/* Digits behind a point: as milliseconds, without what is less. */
+/* Digits behind a point, if there are any: as milliseconds, without what is less. */
 static bool read_fraction(struct reading *time)
 {
-	const char *digit = skip(time, "#");
+	const char *digit = skip(time, ".#");
 
-	if (!digit)
-		return false;
 	for (int weight = 100; digit; weight /= 10, digit = skip(time, "#"))
-		time->fraction_ms += weight * (*digit - '0');
-	return true;
+		time->after_ms += weight * (time->at[-1] - '0');
+	return *time->at != '.';
 }
 
 /* 03:00, 3:00, 03:00:12, 03:00:12.345 */
@@ -383,106 +313,111 @@ static bool read_clock(struct reading *time)
 
 	if (!two && !one)
 		return false;
-	time->local.tm_hour = two ? two_digits(two) : *one - '0';
-	time->local.tm_min = two_digits(time->at - 2);
+	time->parts.tm_hour = two ? two_digits(two) : *one - '0';
+	time->parts.tm_min = two_digits(time->at - 2);
 	seconds = skip(time, ":##");
-	if (seconds)
-		time->local.tm_sec = two_digits(seconds + 1);
-	if (seconds && skip(time, ".") && !read_fraction(time))
-		return false;
-	if (time->local.tm_hour > 23 || time->local.tm_min > 59 || time->local.tm_sec > 59)
-		time->fault = "there is no such time of day";
-	return !time->fault;
+	if (!seconds)
+		return true;
+	time->parts.tm_sec = two_digits(seconds + 1);
+	return read_fraction(time);
 }
 
 /* Z, +01:00, -0500 */
 static bool read_zone(struct reading *time)
 {
-	const bool is_behind = *time->at == '-';
+	const int sign = *time->at == '-' ? -1 : 1;
 	const char *zone;
-	int minutes;
 
 	time->has_zone = true;
 	if (skip(time, "Z"))
 		return true;
-	if (!skip(time, is_behind ? "-" : "+"))
+	if (!skip(time, sign < 0 ? "-" : "+"))
 		return false;
 	zone = skip(time, "##:##");
 	if (!zone)
 		zone = skip(time, "####");
-	if (!zone)
-		return false;
-	minutes = two_digits(time->at - 2);
-	if (two_digits(zone) > 14 || minutes > 59)
-		time->fault = "there is no such time zone";
-	time->ahead_s = (is_behind ? -60 : 60) * (two_digits(zone) * 60 + minutes);
-	return !time->fault;
+	if (zone)
+		time->ahead_minutes = sign * (two_digits(zone) * 60 + two_digits(time->at - 2));
+	return zone && two_digits(time->at - 2) < 60;
 }
 
-/* The day, and the time of that day; without a time it is midnight. */
+/* The day, and the time of that day; without a time it is midnight. Only behind a date there may be
+ * a zone. */
 static bool read_day_and_clock(struct reading *time)
 {
 	const bool is_yesterday = skip(time, "yesterday");
 	const bool is_word = is_yesterday || skip(time, "today");
-	const bool is_date = !is_word && read_date(time);
+	const char *const date = skip(time, "####-##-##");
 
-	time->local.tm_hour = time->local.tm_min = time->local.tm_sec = 0;
-	time->local.tm_mday -= is_yesterday;
-	if (!is_word && !is_date)
-		return !time->fault && read_clock(time);
-	if (*time->at == '\0')
+	time->parts.tm_isdst = -1;
+	if (is_yesterday) {
+		time->parts.tm_mday--;
+		time->parts.tm_hour = 12; /* which each day has */
+		mktime(&time->parts);
+	}
+	time->parts.tm_hour = time->parts.tm_min = time->parts.tm_sec = 0;
+	if (date) {
+		time->parts.tm_year = two_digits(date) * 100 + two_digits(date + 2) - 1900;
+		time->parts.tm_mon = two_digits(date + 5) - 1;
+		time->parts.tm_mday = two_digits(date + 8);
+	}
+	if ((is_word || date) && *time->at == '\0')
 		return true;
-	if (!skip(time, " ") && !(is_date && skip(time, "T")))
+	if ((is_word || date) && !skip(time, " ") && !(date && skip(time, "T")))
 		return false;
-	return read_clock(time) && (*time->at == '\0' || !is_date || read_zone(time));
+	return read_clock(time) && (*time->at == '\0' || !date || read_zone(time));
 }
 
-/* Seconds since the epoch behind an @. */
-static bool read_epoch(struct reading *time, int64_t *ms)
+/* Whether there is such a day and time: timegm turns February 30 into March 2. */
+static bool is_real(const struct reading *time)
 {
-	const size_t digits = strspn(time->at, DIGITS);
-	const int64_t seconds = read_digits(time->at, digits);
+	const struct tm *const given = &time->parts;
+	struct tm real = *given;
 
-	time->at += digits;
-	if (seconds == UNKNOWN_MS || (skip(time, ".") && !read_fraction(time)))
-		return false;
-	*ms = seconds * 1000 + time->fraction_ms;
-	return *time->at == '\0';
+	timegm(&real);
+	return real.tm_mon == given->tm_mon && real.tm_mday == given->tm_mday &&
+	       real.tm_hour == given->tm_hour && real.tm_min == given->tm_min &&
+	       real.tm_sec == given->tm_sec && abs(time->ahead_minutes) < 15 * 60;
 }
 
-static bool read_time(struct reading *time, int64_t now_ms, int64_t *ms)
+/* Reads "now", seconds since the epoch behind an @, or a day and a time. Returns why that is no
+ * time, or NULL. */
+static const char *read_time(const char *text, int64_t now_ms, int64_t *ms)
 {
+	static const char examples[] =
+		"write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS";
 	const time_t now = (time_t)(now_ms / 1000);
+	struct reading time = {.at = text};
 
 	*ms = now_ms;
-	if (strcmp(time->at, "now") == 0)
-		return true;
-	if (skip(time, "@"))
-		return read_epoch(time, ms);
-	localtime_r(&now, &time->local);
-	if (!read_day_and_clock(time) || *time->at != '\0')
-		return false;
-	time->local.tm_isdst = -1;
-	*ms = time->has_zone ? ((int64_t)timegm(&time->local) - time->ahead_s) * 1000
-			     : (int64_t)mktime(&time->local) * 1000;
-	*ms += time->fraction_ms;
-	return *ms >= 0;
+	if (strcmp(text, "now") == 0)
+		return NULL;
+	if (skip(&time, "@")) {
+		const size_t digits = strspn(time.at, DIGITS);
+
+		*ms = read_digits(time.at, digits);
+		time.at += digits;
+		if (*ms == UNKNOWN_MS || !read_fraction(&time) || *time.at)
+			return examples;
+		*ms = *ms * 1000 + time.after_ms;
+		return NULL;
+	}
+	localtime_r(&now, &time.parts);
+	if (!read_day_and_clock(&time) || *time.at)
+		return examples;
+	if (!is_real(&time))
+		return "there is no such day or time";
+	*ms = 1000 * (int64_t)(time.has_zone ? timegm(&time.parts) - 60 * time.ahead_minutes
+					     : mktime(&time.parts));
+	*ms = MAX(*ms + time.after_ms, 0);
+	return NULL;
 }
 
-/* The text may be "1h30", or the words of other programs: "2 hours ago", "-2h". */
 static int refuse(const char *text, const char *fault, struct error *err)
 {
-	char guess[DURATION_GUESS_BYTES], shown[SHORT_MAX_BYTES], words[48], *ago;
+	char shown[SHORT_MAX_BYTES];
 
-	snprintf(words, sizeof(words), "%s", *text == '-' ? text + 1 : text);
-	ago = strstr(words, " ago");
-	if (ago && ago[4] == '\0')
-		*ago = '\0';
-	shorten(shown, text);
-	if (duration_guess(guess, words))
-		return fail(err, STATUS_USAGE, "cannot use --since '%s': did you mean %s?", shown,
-			    guess);
-	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shown, fault);
+	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shorten(shown, text), fault);
 }
 
 /* A duration counts from the server's time, so the script subtracts it; a time is the same on both
@@ -490,7 +425,7 @@ static int refuse(const char *text, const char *fault, struct error *err)
 int since_parse(struct log_query *query, const char *text, struct error *err)
 {
 	const int64_t now_ms = wall_ms();
-	struct reading time = {.at = text};
+	const char *fault;
 	int64_t ms;
 
 	query->from_ms = UNKNOWN_MS;
@@ -498,14 +433,11 @@ int since_parse(struct log_query *query, const char *text, struct error *err)
 		snprintf(query->since, sizeof(query->since), "%" PRId64, ms);
 		return 0;
 	}
-	if (!read_time(&time, now_ms, &ms))
-		return refuse(text,
-			      time.fault ? time.fault
-					 : "write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or "
-					   "@SECONDS",
-			      err);
-	if (ms > now_ms)
-		return refuse(text, "it is in the future", err);
+	fault = read_time(text, now_ms, &ms);
+	if (!fault && ms > now_ms)
+		fault = "it is in the future";
+	if (fault)
+		return refuse(text, fault, err);
 	snprintf(query->since, sizeof(query->since), "@%" PRId64, ms);
 	query->from_ms = ms;
 	return 0;

@@ -1,5 +1,5 @@
 /* The events of locks: asked of the server with the log script, and added to a table. Then what
- * `log` makes of them: figures, a drawing, and those that are still to come. */
+ * `log` makes of them: intervals, figures, and a drawing. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,6 @@
 #include "output/table.h"
 
 struct client;
-struct invocation;
 struct lock_keys;
 struct options;
 struct redisReply;
@@ -64,7 +63,6 @@ struct history {
 		*events; /* those of one lock are in the order in which they were written */
 	size_t count;
 	/* as the reply for the last lock tells it */
-	char last_id[ENTRY_ID_MAX_BYTES]; /* of its newest entry, shown or not; "": there is none */
 	bool may_lack; /* the server may have dropped earlier events: a log has an end */
 	int64_t now_ms;
 	int64_t from_ms; /* events from here on were asked for; UNKNOWN_MS: all */
@@ -75,7 +73,6 @@ struct history {
 };
 
 struct log_query {
-	char after[ENTRY_ID_MAX_BYTES]; /* only events behind this entry; "": all */
 	char since[24];  /* only events of the last so many ms, or since "@TIME" in ms; "": all */
 	bool wants_now;  /* also the holder and the waiters */
 	int64_t from_ms; /* what since means; UNKNOWN_MS until the server's time is known */
@@ -88,9 +85,10 @@ int since_parse(struct log_query *query, const char *text, struct error *err);
 /* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */
 int64_t event_number(const char *text);
 
-/* Asks for the events of a lock, and adds them. Returns 0, or -1. */
+/* Asks for the events of a lock, and adds them: those behind the entry `after` ("": all), which is
+ * the newest one then. Returns 0, or -1. */
 int history_fetch(struct history *history, struct client *client, struct log_query *query,
-		  const struct lock_keys *keys, struct error *err);
+		  const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES], struct error *err);
 
 /* Sorts by time; events of the same time stay in the order of adding. */
 void history_sort(struct history *history);
@@ -104,13 +102,44 @@ extern const struct layout log_layout, log_layout_of_one;
 int history_add_lines(const struct history *history, struct table *table,
 		      const struct options *options, bool are_first, struct error *err);
 
-/* ---- What log makes of them ---- */
+/* ---- Intervals: each waiter and holder, from when to when ---- */
 
-/* Prints the events so far of one lock, or with keys == NULL of all, then each new one, also of
- * locks that appear later, and on all nodes of a cluster. Goes on when the server is away for a
- * while. Returns 0 when nobody reads the output any more, or -1. */
-int follow(const struct invocation *invocation, const struct lock_keys *keys,
-	   struct log_query *query, struct table *table, struct error *err);
+enum interval_end {
+	INTERVAL_UNKNOWN, /* nothing tells it */
+	INTERVAL_GOES_ON,
+	INTERVAL_RELEASED,
+	INTERVAL_BROKEN, /* expired, forced or lost */
+	INTERVAL_LEFT,   /* the queue, without a grant */
+};
+
+/* A process that waited, and then held the lock or left the queue, or still does either. Always
+ * waits_ms <= holds_ms <= ends_ms. */
+struct interval {
+	int64_t waits_ms; /* when it began to wait */
+	int64_t holds_ms; /* when it got the lock; if it never did, as ends_ms */
+	int64_t ends_ms;
+	bool holds; /* it held the lock at some time */
+	enum interval_end end;
+	const char *by; /* as owner_describe wrote it; belongs to the history */
+	int64_t token;
+	size_t row; /* of a drawing (plot.c) */
+};
+
+struct intervals {
+	struct interval *list;
+	size_t count;
+	bool goes_on;    /* a process holds or waits now */
+	int64_t from_ms; /* the time of --since; without it, when the first one began */
+	int64_t to_ms;   /* now; without --since, if nothing goes on, when the last one ended */
+};
+
+/* Joins the events of each hold. The history is of one lock, and of a query that wants_now. Returns
+ * 0, or -1 with STATUS_OS. Call intervals_free in both cases. */
+int intervals_make(struct intervals *intervals, const struct history *history, struct error *err);
+
+void intervals_free(struct intervals *intervals);
+
+/* ---- What log prints of them ---- */
 
 /* Prints how often a lock was taken, how long that took and lasted, and how busy it was. Returns 0,
  * or -1 with STATUS_OS. */

@@ -1,12 +1,11 @@
 /* A grant opens an interval, the event that ends the hold closes it; either may be missing. */
-#include "history/intervals.h"
+#include "history/events.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#include "history/events.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/terminal.h"
 #include "history/events.h"
-#include "history/intervals.h"
 #include "lock/owner.h"
 #include "output/timestamp.h"
 

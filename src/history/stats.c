@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "history/events.h"
-#include "history/intervals.h"
 #include "output/timestamp.h"
 #include "redis/reply.h"
 
+/* Of a list of times. */
 enum {
 	MEDIAN,
 	P95,
@@ -23,25 +23,21 @@ enum {
 
 static const char *const figure_names[FIGURES] = {"median", "p95", "longest"};
 
-struct times {
-	int64_t *list;
-	size_t count;
-	int64_t figures[FIGURES]; /* UNKNOWN_MS if the list is empty */
-};
-
 struct stats {
-	int64_t from_ms, to_ms;
+	int64_t from_ms, to_ms; /* UNKNOWN_MS: there are no events */
 	int64_t busy_ms;
 	int64_t held_ms;    /* the sum of all holds */
-	size_t most;        /* so many held the lock at once */
-	size_t holding;     /* how many hold it now */
+	int64_t most;       /* so many held the lock at once */
+	int64_t holding;    /* how many hold it now */
 	int64_t holding_ms; /* how long the longest of them has had it, or UNKNOWN_MS */
-	size_t waiting;
-	size_t counts[EVENT_OTHER];
-	size_t failed;       /* of the released: COMMAND failed, see has_failed */
-	struct times waited; /* of the grants */
-	struct times held;   /* of the holds that are over */
+	int64_t waiting;
+	int64_t counts[EVENT_OTHER];
+	int64_t failed;          /* of the released: COMMAND failed, see has_failed */
+	int64_t waited[FIGURES]; /* of the grants */
+	int64_t held[FIGURES];   /* of the holds that are over */
 };
+
+/* ---- Figures ---- */
 
 static int compare_times(const void *a, const void *b)
 {
@@ -50,20 +46,32 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of an even count lies midway between the two in the middle. Of a hundred times, 95 are
- * no longer than the 95th percentile. */
-static void evaluate(struct times *times)
+/* The figures of the waits of all grants, or of all holds that are over. The median of an even
+ * count lies midway between the two in the middle. Of a hundred times, 95 are no longer than the
+ * 95th percentile. */
+static int measure_times(const struct history *history, bool of_waits, int64_t figures[FIGURES],
+			 struct error *err)
 {
-	const size_t n = times->count;
+	int64_t *times = calloc(history->count + 1, sizeof(*times)); /* there may be none */
+	size_t n = 0;
 
-	for (int i = 0; i < FIGURES; i++)
-		times->figures[i] = UNKNOWN_MS;
-	if (n == 0)
-		return;
-	qsort(times->list, n, sizeof(*times->list), compare_times);
-	times->figures[MEDIAN] = (times->list[(n - 1) / 2] + times->list[n / 2]) / 2;
-	times->figures[P95] = times->list[(n * 95 + 99) / 100 - 1];
-	times->figures[LONGEST] = times->list[n - 1];
+	if (!times)
+		return fail(err, STATUS_OS, "cannot count the times: %s", strerror(ENOMEM));
+	for (size_t i = 0; i < history->count; i++) {
+		const struct log_event *event = &history->events[i];
+		const bool is_one =
+			of_waits ? event->kind == EVENT_GRANTED
+				 : event->kind > EVENT_GRANTED && event->kind < EVENT_LEFT;
+
+		times[n] = of_waits ? event->waited_ms : event->held_ms;
+		n += is_one && times[n] != UNKNOWN_MS;
+	}
+	qsort(times, n, sizeof(*times), compare_times);
+	figures[MEDIAN] = n > 0 ? (times[(n - 1) / 2] + times[n / 2]) / 2 : UNKNOWN_MS;
+	figures[P95] = n > 0 ? times[(n * 95 + 99) / 100 - 1] : UNKNOWN_MS;
+	figures[LONGEST] = n > 0 ? times[n - 1] : UNKNOWN_MS;
+	free(times);
+	return 0;
 }
 
 /* A COMMAND that had to be stopped has failed, even if it then ended with 0. */
@@ -71,32 +79,8 @@ static bool has_failed(const struct log_event *event)
 {
 	const char *cause = event->texts[EVENT_CAUSE];
 
-	return event_number(event->texts[EVENT_STATUS]) > 0 ||
-	       (*cause && strcmp(cause, "exit") != 0);
-}
-
-static int count_events(struct stats *stats, const struct history *history, struct error *err)
-{
-	/* calloc(0) may return NULL */
-	stats->waited.list = calloc(history->count + 1, sizeof(int64_t));
-	stats->held.list = calloc(history->count + 1, sizeof(int64_t));
-	if (!stats->waited.list || !stats->held.list)
-		return fail(err, STATUS_OS, "cannot count the times: %s", strerror(ENOMEM));
-	for (size_t i = 0; i < history->count; i++) {
-		const struct log_event *event = &history->events[i];
-		const bool is_grant = event->kind == EVENT_GRANTED;
-		struct times *times = is_grant ? &stats->waited : &stats->held;
-		const int64_t ms = is_grant ? event->waited_ms : event->held_ms;
-
-		if (event->kind != EVENT_OTHER)
-			stats->counts[event->kind]++;
-		stats->failed += event->kind == EVENT_RELEASED && has_failed(event);
-		if (event->kind < EVENT_LEFT && ms != UNKNOWN_MS)
-			times->list[times->count++] = ms;
-	}
-	evaluate(&stats->waited);
-	evaluate(&stats->held);
-	return 0;
+	return event->kind == EVENT_RELEASED && (event_number(event->texts[EVENT_STATUS]) > 0 ||
+						 (*cause && strcmp(cause, "exit") != 0));
 }
 
 static int compare_holds(const void *a, const void *b)
@@ -122,7 +106,7 @@ static void measure_holds(struct stats *stats, const struct history *history,
 	covered_ms = stats->from_ms;
 	for (size_t i = 0; i < intervals->count; i++) {
 		const int64_t from_ms = MAX(list[i].holds_ms, stats->from_ms);
-		size_t holders = 0;
+		int64_t holders = 0;
 
 		if (!list[i].holds)
 			continue;
@@ -141,12 +125,35 @@ static void measure_holds(struct stats *stats, const struct history *history,
 	}
 }
 
-static void print_json_ms(struct json *json, const char *key, int64_t ms)
+static int measure(struct stats *stats, const struct history *history, struct error *err)
 {
-	if (ms == UNKNOWN_MS)
-		json_text(json, key, NULL);
-	else
-		json_printf(json, key, "%" PRId64, ms);
+	struct intervals intervals;
+	int result = intervals_make(&intervals, history, err);
+
+	*stats = (struct stats){.holding_ms = UNKNOWN_MS,
+				.waiting = (int64_t)reply_count(history->waiters)};
+	if (result == 0)
+		measure_holds(stats, history, &intervals);
+	intervals_free(&intervals);
+	for (size_t i = 0; i < history->count; i++) {
+		const struct log_event *event = &history->events[i];
+
+		if (event->kind != EVENT_OTHER)
+			stats->counts[event->kind]++;
+		stats->failed += has_failed(event);
+	}
+	if (result == 0)
+		result = measure_times(history, true, stats->waited, err);
+	return result == 0 ? measure_times(history, false, stats->held, err) : -1;
+}
+
+/* ---- Printing ---- */
+
+static void print_json_time(struct json *json, const char *key, int64_t ms)
+{
+	char text[TIMESTAMP_MAX_BYTES];
+
+	json_text(json, key, ms == UNKNOWN_MS ? NULL : timestamp_rfc3339(text, ms));
 }
 
 /* A part of a time, or a multiple of it. */
@@ -158,53 +165,68 @@ static void print_json_part(struct json *json, const char *key, int64_t ms, int6
 		json_text(json, key, NULL);
 }
 
-static void print_json_times(struct json *json, const char *key, const struct times *times)
+static void print_json_figures(struct json *json, const char *key, const int64_t figures[FIGURES])
 {
 	json_open(json, key, '{');
 	for (int i = 0; i < FIGURES; i++)
-		print_json_ms(json, figure_names[i], times->figures[i]);
+		json_number(json, figure_names[i], figures[i]);
 	json_close(json, '}');
 }
 
 static void print_json(const struct stats *stats)
 {
 	const int64_t length_ms = stats->to_ms - stats->from_ms;
-	const bool is_empty = stats->from_ms == UNKNOWN_MS;
-	char text[TIMESTAMP_MAX_BYTES];
 	struct json json = {0};
 
 	json_open(&json, NULL, '{');
 	json_open(&json, "stats", '{');
-	json_text(&json, "from", is_empty ? NULL : timestamp_rfc3339(text, stats->from_ms));
-	json_text(&json, "to", is_empty ? NULL : timestamp_rfc3339(text, stats->to_ms));
+	print_json_time(&json, "from", stats->from_ms);
+	print_json_time(&json, "to", stats->from_ms == UNKNOWN_MS ? UNKNOWN_MS : stats->to_ms);
 	for (int i = 0; i < EVENT_OTHER; i++)
-		json_printf(&json, event_names[i], "%zu", stats->counts[i]);
-	json_printf(&json, "failed", "%zu", stats->failed);
-	print_json_ms(&json, "holding_ms", stats->holding_ms);
-	json_printf(&json, "waiting", "%zu", stats->waiting);
+		json_number(&json, event_names[i], stats->counts[i]);
+	json_number(&json, "failed", stats->failed);
+	json_number(&json, "holding_ms", stats->holding_ms);
+	json_number(&json, "waiting", stats->waiting);
 	print_json_part(&json, "busy", stats->busy_ms, length_ms);
 	print_json_part(&json, "mean_holders", stats->held_ms, length_ms);
-	json_printf(&json, "most_holders", "%zu", stats->most);
-	print_json_times(&json, "waited_ms", &stats->waited);
-	print_json_times(&json, "held_ms", &stats->held);
+	json_number(&json, "most_holders", stats->most);
+	print_json_figures(&json, "waited_ms", stats->waited);
+	print_json_figures(&json, "held_ms", stats->held);
 	json_close(&json, '}');
 	json_close(&json, '}');
 }
 
-static void print_times(const char *name, const struct times *times)
+static void print_figures(const char *name, const int64_t figures[FIGURES])
 {
 	char text[DURATION_MAX_BYTES];
 
 	printf("%-6s", name);
 	for (int i = 0; i < FIGURES; i++)
-		printf("  %8s", times->figures[i] == UNKNOWN_MS
-					? "-"
-					: duration_show(text, times->figures[i]));
+		printf("  %8s", figures[i] == UNKNOWN_MS ? "-" : duration_show(text, figures[i]));
 	putchar('\n');
 }
 
-static void print_bounds(const struct stats *stats, const char *name)
+static void print_now(const struct stats *stats)
 {
+	char text[DURATION_MAX_BYTES];
+
+	if (stats->holding > 1)
+		printf("\nheld now by %" PRId64 ", the longest for %s", stats->holding,
+		       duration_show(text, stats->holding_ms));
+	else if (stats->holding > 0)
+		printf("\nheld now, for %s", duration_show(text, stats->holding_ms));
+	else if (stats->waiting > 0)
+		fputs("\nfree now", stdout);
+	else
+		return;
+	printf("; %" PRId64 " waiting\n", stats->waiting);
+}
+
+static void print_text(const struct stats *stats, const char *name)
+{
+	const int64_t length_ms = stats->to_ms - stats->from_ms;
+	/* few use --supersede */
+	const int columns = stats->counts[EVENT_SUPERSEDED] > 0 ? EVENT_OTHER : EVENT_SUPERSEDED;
 	char from[TIMESTAMP_MAX_BYTES], to[TIMESTAMP_MAX_BYTES], length[DURATION_MAX_BYTES];
 
 	if (stats->from_ms == UNKNOWN_MS)
@@ -213,69 +235,36 @@ static void print_bounds(const struct stats *stats, const char *name)
 		printf("%s: %s to %s (%s)\n\n", name,
 		       timestamp_local(from, stats->from_ms, TIMESTAMP_LONG),
 		       timestamp_local(to, stats->to_ms, TIMESTAMP_LONG),
-		       duration_show(length, stats->to_ms - stats->from_ms));
-}
-
-static void print_now(const struct stats *stats)
-{
-	char text[DURATION_MAX_BYTES];
-
-	if (stats->holding > 1)
-		printf("\nheld now by %zu, the longest for %s", stats->holding,
-		       duration_show(text, stats->holding_ms));
-	else if (stats->holding > 0)
-		printf("\nheld now, for %s", duration_show(text, stats->holding_ms));
-	else if (stats->waiting > 0)
-		fputs("\nfree now", stdout);
-	else
-		return;
-	printf("; %zu waiting\n", stats->waiting);
-}
-
-static void print_text(const struct stats *stats, const char *name)
-{
-	const int64_t length_ms = stats->to_ms - stats->from_ms;
-	/* few use --supersede */
-	const int columns = stats->counts[EVENT_SUPERSEDED] > 0 ? EVENT_OTHER : EVENT_SUPERSEDED;
-
-	print_bounds(stats, name);
+		       duration_show(length, length_ms));
 	fputs(" busy", stdout);
 	for (int i = 0; i < columns; i++)
 		printf(" %8s", event_names[i]);
-	printf(" %8s", "failed");
+	printf(" %8s\n", "failed");
 	if (length_ms > 0)
-		printf("\n%3.0f %%", 100 * (double)stats->busy_ms / (double)length_ms);
+		printf("%3.0f %%", 100 * (double)stats->busy_ms / (double)length_ms);
 	else
-		fputs("\n    -", stdout);
+		fputs("    -", stdout);
 	for (int i = 0; i < columns; i++)
-		printf(" %*zu", i == EVENT_SUPERSEDED ? 10 : 8, stats->counts[i]);
-	printf(" %8zu", stats->failed);
-	puts("\n\n          median      95 %   longest");
-	print_times("waited", &stats->waited);
-	print_times("held", &stats->held);
+		printf(" %*" PRId64, MAX(8, (int)strlen(event_names[i])), stats->counts[i]);
+	printf(" %8" PRId64 "\n", stats->failed);
+	puts("\n          median      95 %   longest");
+	print_figures("waited", stats->waited);
+	print_figures("held", stats->held);
 	if (stats->most > 1 && length_ms > 0)
-		printf("\n%.2f holders on average, at most %zu at once\n",
+		printf("\n%.2f holders on average, at most %" PRId64 " at once\n",
 		       (double)stats->held_ms / (double)length_ms, stats->most);
 	print_now(stats);
 }
 
 int stats_print(const struct history *history, const char *name, bool json, struct error *err)
 {
-	struct stats stats = {.holding_ms = UNKNOWN_MS, .waiting = reply_count(history->waiters)};
-	struct intervals intervals;
-	int result = intervals_make(&intervals, history, err);
+	struct stats stats;
 
-	if (result == 0)
-		result = count_events(&stats, history, err);
-	if (result == 0) {
-		measure_holds(&stats, history, &intervals);
-		if (json)
-			print_json(&stats);
-		else
-			print_text(&stats, name);
-	}
-	intervals_free(&intervals);
-	free(stats.waited.list);
-	free(stats.held.list);
-	return result;
+	if (measure(&stats, history, err) < 0)
+		return -1;
+	if (json)
+		print_json(&stats);
+	else
+		print_text(&stats, name);
+	return 0;
 }

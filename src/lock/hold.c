@@ -49,10 +49,9 @@ void hold_init(struct hold *hold, struct lock *lock, struct client *client,
 	*hold = (struct hold){.lock = lock,
 			      .client = client,
 			      .messenger = messenger,
-			      .steps = {.messenger = messenger},
 			      .ends_ms = lock->deadline_ms,
 			      .patience_ms = timeout_ms};
-	connection_trace_skip(&hold->steps, client);
+	client->connection.story.messenger = messenger;
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
@@ -73,9 +72,10 @@ static void renew(struct hold *hold)
 
 static void lose(struct hold *hold, const struct renew_reply *reply)
 {
-	/* "lost lock NAME: it is held by HOLDER now; stopping COMMAND" */
-	const size_t taken = strlen("lost lock : it is held by  now; stopping ") +
-			     SHORT_CHARACTERS + count_characters(hold->lock->keys.shown);
+	/* stopping COMMAND */
+	const size_t room = message_room("lost lock %s: it is held by  now; stopping ",
+					 hold->lock->keys.shown) -
+			    SHORT_CHARACTERS;
 	char holder[OWNER_SHOWN_BYTES];
 
 	/* DEL and the end of a lease publish nothing: a message means a release */
@@ -84,7 +84,7 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 		hold->state = HOLD_LOST;
 		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
 	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
-		owner_show(holder, MESSAGE_CHARACTERS - taken, reply->by);
+		owner_show(holder, room, reply->by);
 		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
 	} else if (strcmp(reply->why, "taken") == 0) {
 		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
@@ -187,10 +187,8 @@ static bool step(struct hold *hold)
 	if (!client_has_request(client) && clock_ms() >= hold->renew_ms)
 		renew(hold);
 	event = client_step(client);
-	connection_trace_tell(&hold->steps, client);
 	switch (event) {
 	case CLIENT_NOTHING:
-	case CLIENT_CHANGED:
 		if (is_over)
 			hold_expire(hold);
 		return false;
@@ -273,14 +271,13 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 /* The words of a failed request do not name the lock. */
 static void tell_failure(struct messenger *messenger, const char *name, const struct error *err)
 {
-	const size_t taken = strlen("giving back lock : ") + count_characters(name);
 	char cause[OWNER_SHOWN_BYTES];
 
 	if (err->status == STATUS_NOT_HELD)
 		message(messenger, LOG_ERR, "%s", err->text);
 	else
 		message(messenger, LOG_ERR, "giving back lock %s: %s", name,
-			shorten_to(cause, MESSAGE_CHARACTERS - taken, err->text));
+			shorten_to(cause, message_room("giving back lock %s: ", name), err->text));
 }
 
 void hold_release_and_tell(struct hold *hold, int64_t until_ms)
@@ -292,7 +289,6 @@ void hold_release_and_tell(struct hold *hold, int64_t until_ms)
 	struct error err;
 	const int result = hold_release(hold, until_ms, &err);
 
-	connection_trace_tell(&hold->steps, hold->client);
 	duration_show(took, clock_ms() - from_ms);
 	duration_show(held, from_ms - hold->lock->since_ms);
 	if (result < 0)
@@ -321,13 +317,22 @@ void hold_set_take(const struct hold_set *set, struct member *member)
 	hold_init(&member->hold, &member->lock, &member->client, set->messenger, set->timeout_ms);
 }
 
+struct member *hold_set_next(const struct hold_set *set, int *at)
+{
+	while (*at < set->count) {
+		struct member *member = &set->members[(*at)++];
+
+		if (member->hold.state == HOLD_HELD)
+			return member;
+	}
+	return NULL;
+}
+
 struct member *hold_set_step(const struct hold_set *set)
 {
-	for (int i = 0; i < set->count; i++) {
-		struct member *member = &set->members[i];
+	struct member *member;
 
-		if (member->hold.state != HOLD_HELD)
-			continue;
+	for (int at = 0; (member = hold_set_next(set, &at));) {
 		hold_step(&member->hold);
 		if (member->hold.state != HOLD_HELD)
 			return member;
@@ -337,12 +342,11 @@ struct member *hold_set_step(const struct hold_set *set)
 
 const struct hold *hold_set_asked(const struct hold_set *set)
 {
-	for (int i = 0; i < set->count; i++) {
-		const struct hold *hold = &set->members[i].hold;
+	const struct member *member;
 
-		if (hold->state == HOLD_HELD && *hold->asked_by)
-			return hold;
-	}
+	for (int at = 0; (member = hold_set_next(set, &at));)
+		if (*member->hold.asked_by)
+			return &member->hold;
 	return NULL;
 }
 
@@ -358,25 +362,14 @@ int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots)
 	return wake;
 }
 
-int64_t hold_set_least_ms(const struct hold_set *set, hold_set_time *time_of, const void *job)
-{
-	int64_t least = NEVER_MS;
-
-	for (int i = 0; i < set->count; i++)
-		if (set->members[i].hold.state == HOLD_HELD)
-			least = earliest(least, time_of(&set->members[i].lock, job));
-	return least;
-}
-
-static int64_t deadline_of(const struct lock *lock, const void *job)
-{
-	(void)job;
-	return lock->deadline_ms;
-}
-
 int64_t hold_set_deadline_ms(const struct hold_set *set)
 {
-	return hold_set_least_ms(set, deadline_of, NULL);
+	int64_t least = NEVER_MS;
+	struct member *member;
+
+	for (int at = 0; (member = hold_set_next(set, &at));)
+		least = earliest(least, member->lock.deadline_ms);
+	return least;
 }
 
 /* The answer to a renewal that is under way, or that failed, may be that the lock was lost. A

@@ -22,7 +22,6 @@ struct hold {
 	struct lock *lock;
 	struct client *client;
 	struct messenger *messenger; /* is told of each renewal */
-	struct connection_trace steps;
 	enum hold_state state;
 	bool is_told;        /* a message has come since the last renewal */
 	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
@@ -89,6 +88,9 @@ struct hold_set {
 /* The lock was just granted, or is taken over from another process. */
 void hold_set_take(const struct hold_set *set, struct member *member);
 
+/* The next member that is held, from *at on (0 at first), which moves behind it; NULL: none. */
+struct member *hold_set_next(const struct hold_set *set, int *at);
+
 /* Renews the locks when that is due, and reads the server's answers; never waits. Returns a lock
  * that turns out to be held no more: call it again until NULL. */
 struct member *hold_set_step(const struct hold_set *set);
@@ -98,12 +100,6 @@ const struct hold *hold_set_asked(const struct hold_set *set);
 
 /* Fills a slot for each lock. Returns when hold_set_step has something to do. */
 int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots);
-
-/* A time that a lock has. */
-typedef int64_t hold_set_time(const struct lock *lock, const void *job);
-
-/* The first of the times of those that are held; NEVER_MS if none is held. job is for time_of. */
-int64_t hold_set_least_ms(const struct hold_set *set, hold_set_time *time_of, const void *job);
 
 /* Until when all of those that are held are surely ours; NEVER_MS if none is held. */
 int64_t hold_set_deadline_ms(const struct hold_set *set);

@@ -17,8 +17,6 @@
 #include "redis/reply.h"
 #include "redis/script.h"
 
-#define DIGITS "0123456789"
-
 /* Our leases last 30 days at most, but a Redisson client may hold the lock. */
 #define TTL_MAX_MS (INT64_C(1) << 50)
 
@@ -43,20 +41,24 @@ static const struct {
 
 #define DERIVED (sizeof(derived) / sizeof(derived[0]))
 
-static bool is_foreign_dash(uint32_t code)
-{
-	return (code >= 0x2010 && code <= 0x2015) || code == 0x2212;
-}
-
-static bool is_no_break(uint32_t code)
-{
-	return code == 0xa0 || code == 0x2007 || code == 0x202f;
-}
-
 static bool is_blank(uint32_t code)
 {
 	return code == ' ' || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
 	       code == 0x205f || code == 0x3000;
+}
+
+/* Why a NAME must not have this character; NULL: it may. */
+static const char *fault_of(uint32_t code, bool is_first)
+{
+	const bool is_dash = (code >= 0x2010 && code <= 0x2015) || code == 0x2212;
+
+	if (utf8_is_control(code))
+		return "a control character";
+	if (code == 0xa0 || code == 0x2007 || code == 0x202f)
+		return "a no-break blank";
+	if (utf8_is_harmful(code))
+		return "which cannot be seen";
+	return is_first && is_dash ? "a dash that is not '-'" : NULL;
 }
 
 /* A NAME that looks like an option, or like another NAME, is a mistake: that lock excludes nobody.
@@ -68,32 +70,21 @@ static int check_text(const char *name, struct error *err)
 
 	for (const char *at = name; *at != '\0'; at += length) {
 		const ptrdiff_t byte = at - name + 1;
+		const char *fault;
 
 		length = utf8_decode(at, &code);
 		if (length == 0)
 			return fail(err, STATUS_USAGE,
 				    "cannot use NAME: byte %td is not valid UTF-8", byte);
-		if (utf8_is_control(code))
-			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is a control character", byte);
-		if (is_no_break(code))
-			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is U+%04X, a no-break blank", byte,
-				    code);
-		if (utf8_is_harmful(code))
-			return fail(err, STATUS_USAGE,
-				    "cannot use NAME: byte %td is U+%04X, which cannot be seen",
-				    byte, code);
-		if (at == name && is_foreign_dash(code))
-			return fail(
-				err, STATUS_USAGE,
-				"cannot use NAME: it begins with U+%04X, a dash that is not '-'",
-				code);
-		if (at == name && is_blank(code))
-			return fail(err, STATUS_USAGE, "cannot use NAME: it begins with a blank");
+		fault = fault_of(code, at == name);
+		if (fault)
+			return fail(err, STATUS_USAGE, "cannot use NAME: byte %td is U+%04X, %s",
+				    byte, code, fault);
+		if (is_blank(code) && (at == name || at[length] == '\0'))
+			return fail(err, STATUS_USAGE, "cannot use NAME: it %s with a blank",
+				    at == name ? "begins" : "ends");
 	}
-	return is_blank(code) ? fail(err, STATUS_USAGE, "cannot use NAME: it ends with a blank")
-			      : 0;
+	return 0;
 }
 
 /* The part of a key that a cluster hashes: the text between the first { and the next }, or the
@@ -361,22 +352,11 @@ void wire_release_as(const struct lock *lock, struct request *request, const cha
 	put_release(lock, request, owner, "any", "", "", "");
 }
 
-void wire_force(const struct lock *lock, struct request *request, const char *token,
-		const char *only)
+void wire_intervene(const struct lock *lock, struct request *request, const char *what,
+		    const char *token, const char *only)
 {
-	put_release(lock, request, "", "force", token, "", only);
+	put_release(lock, request, "", what, token, "", only);
 	wire_add(request, lock->by);
-}
-
-void wire_stop(const struct lock *lock, struct request *request, const char *only, const char *list)
-{
-	put_release(lock, request, "", "stop", "", "", only);
-	wire_add(request, lock->by, list);
-}
-
-void wire_forget(const struct lock *lock, struct request *request)
-{
-	put_release(lock, request, "", "forget", "", "", "");
 }
 
 static void put_leave(struct request *request, const char *id, const char *own_id, const char *mode)
@@ -614,23 +594,25 @@ int lock_read_renewal(struct lock *lock, const struct client *client, struct ren
 int lock_read_release(const struct redisReply *reply, enum release_outcome *outcome,
 		      struct error *err)
 {
-	if (is_tagged(reply, "released", 2))
-		*outcome = RELEASED;
-	else if (is_tagged(reply, "kept", 2))
-		*outcome = RELEASE_KEPT;
-	else if (is_tagged(reply, "forced", 3))
-		*outcome = RELEASE_FORCED;
-	else if (is_tagged(reply, "free", 1))
-		*outcome = RELEASE_FREE;
-	else if (is_tagged(reply, "forgot", 2))
-		*outcome = RELEASE_FORGOT;
-	else if (is_tagged(reply, "not held", 3))
-		*outcome = RELEASE_NOT_HELD;
-	else if (is_tagged(reply, "not acquired", 1))
-		*outcome = RELEASE_NOT_ACQUIRED;
-	else
-		return lock_refused(reply, err);
-	return 0;
+	static const struct {
+		const char *tag;
+		size_t elements;
+	} answers[] = {
+		[RELEASED] = {"released", 2},
+		[RELEASE_KEPT] = {"kept", 2},
+		[RELEASE_FORCED] = {"forced", 3},
+		[RELEASE_FREE] = {"free", 1},
+		[RELEASE_FORGOT] = {"forgot", 2},
+		[RELEASE_NOT_HELD] = {"not held", 3},
+		[RELEASE_NOT_ACQUIRED] = {"not acquired", 1},
+	};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (is_tagged(reply, answers[i].tag, answers[i].elements)) {
+			*outcome = (enum release_outcome)i;
+			return 0;
+		}
+	return lock_refused(reply, err);
 }
 
 /* ---- Grants by message ---- */

@@ -135,18 +135,13 @@ void wire_renew_as(const struct lock *lock, struct request *request, const char 
 void wire_release(const struct lock *lock, struct request *request);
 void wire_release_as(const struct lock *lock, struct request *request, const char *owner);
 
-/* Breaks the lock, if the token is still the holder's, or is "". only: the hold of this owner, or
+/* For `release`. what: "force" breaks the lock, if the token is still the holder's, or is "";
+ * "stop" asks the holders to stop, and has one more argument: the holds that it asked before, as
+ * the script has told them, with a newline between ("": those that there are); "forget" forgets
+ * when a COMMAND was last started, and when one last ended with 0. only: the hold of this owner, or
  * of =SLOT, alone; or "". */
-void wire_force(const struct lock *lock, struct request *request, const char *token,
-		const char *only);
-
-/* Forgets when a COMMAND was last started, and when one last ended with 0. */
-void wire_forget(const struct lock *lock, struct request *request);
-
-/* Asks the holders to stop. only: as for wire_force. list: the holds that it asked before, as the
- * script has told them, with a newline between; "": those that there are. */
-void wire_stop(const struct lock *lock, struct request *request, const char *only,
-	       const char *list);
+void wire_intervene(const struct lock *lock, struct request *request, const char *what,
+		    const char *token, const char *only);
 
 /* Leaves the queue; undoes a grant that was made meanwhile. */
 void wire_leave(const struct lock *lock, struct request *request);

@@ -22,7 +22,12 @@
 /* During one step of a scan the server serves no other client. */
 #define KEYS_PER_STEP "1000"
 
+/* The keys of the two parts begin so. */
 #define STATE_PREFIX "fairlock:"
+#define LOG_PREFIX "fairlock_log:"
+
+/* So long somebody waits at a prompt. */
+#define PROMPT_MS 300
 
 static int no_memory(struct error *err)
 {
@@ -94,14 +99,15 @@ static int move_cursor(char cursor[24], const char *next)
 
 /* Adds the keys of one node. A key of a log that holds something else is added, too: the caller's
  * question for the log tells it. */
-static int scan(struct lock_list *keys, bool of_logs, struct client *client, int64_t until_ms,
-		struct error *err)
+static int scan(struct lock_list *keys, enum lock_part part, struct client *client,
+		int64_t until_ms, struct error *err)
 {
 	char cursor[24] = "0";
 	const struct request request = {
-		.argv = {"SCAN", cursor, "MATCH", of_logs ? LOG_PREFIX "*" : STATE_PREFIX "*",
-			 "COUNT", KEYS_PER_STEP, "TYPE", "hash"},
-		.argc = of_logs ? 6 : 8,
+		.argv = {"SCAN", cursor, "MATCH",
+			 part == LOCK_LOG ? LOG_PREFIX "*" : STATE_PREFIX "*", "COUNT",
+			 KEYS_PER_STEP, "TYPE", "hash"},
+		.argc = part == LOCK_LOG ? 6 : 8,
 	};
 
 	do {
@@ -132,10 +138,10 @@ static bool is_name_of(const char *name, const char *end)
 /* Adds the lock with this key of its state or log; nothing if it is another program's. The name is
  * as the state spells it. Of a lock that has only a log, it is the shorter of the two that it may
  * have. */
-static int add_lock(struct lock_list *names, bool of_logs, const char *key, struct client *client,
-		    int64_t until_ms, struct error *err)
+static int add_lock(struct lock_list *names, enum lock_part part, const char *key,
+		    struct client *client, int64_t until_ms, struct error *err)
 {
-	const char *prefix = of_logs ? LOG_PREFIX : STATE_PREFIX, *name = NULL;
+	const char *prefix = part == LOCK_LOG ? LOG_PREFIX : STATE_PREFIX, *name = NULL;
 	const char *end = key + strlen(prefix);
 	char state[KEY_MAX_BYTES], guess[KEY_MAX_BYTES];
 	const struct request request = {.argv = {"HGET", state, "name"}, .argc = 3};
@@ -148,46 +154,47 @@ static int add_lock(struct lock_list *names, bool of_logs, const char *key, stru
 	guess[strcspn(guess, "}")] = '\0';
 	if (!is_name_of(guess, end))
 		snprintf(guess, sizeof(guess), "%s", end);
-	if (of_logs && !is_name_of(guess, end))
+	if (part == LOCK_LOG && !is_name_of(guess, end))
 		return 0;
 	if (ask(client, &request, until_ms, err) == 0)
 		name = reply_string(client->reply);
-	else if (!of_logs || err->status != STATUS_CONFIG)
+	else if (part == LOCK_STATE || err->status != STATUS_CONFIG)
 		return -1;
 	if (is_name_of(name, end))
 		return add(names, name, client, err);
-	return of_logs ? add(names, guess, client, err) : 0;
+	return part == LOCK_LOG ? add(names, guess, client, err) : 0;
 }
 
 /* Adds the locks of one node. */
-static int find_at(struct lock_list *names, bool of_logs, struct client *client, int64_t until_ms,
-		   struct error *err)
+static int find_at(struct lock_list *names, enum lock_part part, struct client *client,
+		   int64_t until_ms, struct error *err)
 {
 	struct lock_list keys = {0};
-	int result = scan(&keys, of_logs, client, until_ms, err);
+	int result = scan(&keys, part, client, until_ms, err);
 
 	for (size_t i = 0; result == 0 && i < keys.count; i++)
-		result = add_lock(names, of_logs, keys.list[i].name, client, until_ms, err);
+		result = add_lock(names, part, keys.list[i].name, client, until_ms, err);
 	lock_list_free(&keys);
 	return result;
 }
 
-static int find(struct lock_list *names, bool of_logs, struct cluster_nodes *nodes,
+static int find(struct lock_list *names, enum lock_part part, struct cluster_nodes *nodes,
 		int64_t until_ms, struct error *err)
 {
-	const char *question = of_logs ? "which locks have a log" : "which locks there are";
+	const char *question =
+		part == LOCK_LOG ? "which locks have a log" : "which locks there are";
 	const int64_t begun_ms = clock_ms();
 	char took[DURATION_MAX_BYTES];
 	int result = 0;
 
 	*names = (struct lock_list){0};
 	for (size_t i = 0; result == 0 && i < nodes->count; i++) {
-		struct client *client = &nodes->clients[i];
+		struct client *client = &nodes->list[i].client;
 
 		if (cluster_nodes_has_lost(nodes, client))
 			continue;
 		connection_trace_ask(client, question, "");
-		if (find_at(names, of_logs, client, until_ms, err) < 0 &&
+		if (find_at(names, part, client, until_ms, err) < 0 &&
 		    !cluster_nodes_lose(nodes, client, err))
 			result = -1;
 	}
@@ -202,19 +209,25 @@ static int find(struct lock_list *names, bool of_logs, struct cluster_nodes *nod
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err)
 {
-	return find(names, false, nodes, until_ms, err);
+	return find(names, LOCK_STATE, nodes, until_ms, err);
 }
 
-int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-			struct error *err)
+int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
+		  lock_visit *visit, void *data, struct error *err)
 {
-	return find(names, true, nodes, until_ms, err);
-}
+	struct lock_list names;
+	int result = find(&names, part, nodes, until_ms, err);
 
-int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
-			 int64_t until_ms, struct error *err)
-{
-	return add_lock(names, true, key, client, until_ms, err);
+	for (size_t i = 0; result == 0 && i < names.count; i++) {
+		const struct found *lock = &names.list[i];
+
+		if (!cluster_nodes_has_lost(nodes, lock->client) &&
+		    visit(data, lock->name, lock->client, err) < 0 &&
+		    !cluster_nodes_lose(nodes, lock->client, err))
+			result = -1;
+	}
+	lock_list_free(&names);
+	return result;
 }
 
 bool lock_list_is_reachable(const struct server *server)

@@ -21,32 +21,34 @@ struct lock_list {
 	size_t count;
 };
 
+/* Which locks: those that are held, waited for or were used within a day; or those with a log,
+ * which outlives the rest by days. */
+enum lock_part {
+	LOCK_STATE,
+	LOCK_LOG,
+};
+
 /* Asks the nodes for the names until until_ms (NEVER_MS: as long as it takes). Goes on without
  * nodes of a cluster that do not answer (cluster_nodes_lose). Returns 0, or -1 with what it found
  * before something failed. Call lock_list_free in both cases. */
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err);
 
-/* The same for locks with a log, which outlives the rest of them. */
-int lock_list_find_logs(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-			struct error *err);
+/* What is done with a lock at its node. Returns 0 or -1. */
+typedef int lock_visit(void *data, const char *name, struct client *client, struct error *err);
 
-/* Adds the lock whose log is this key, at the node of this client; nothing if the key is no log.
- * The list is not sorted then. */
-int lock_list_add_logged(struct lock_list *names, const char *key, struct client *client,
-			 int64_t until_ms, struct error *err);
+/* Finds all locks of all nodes in this way, and visits each. If that fails because a
+ * node of a cluster has gone away meanwhile, it goes on without the locks of that node. Returns 0,
+ * or -1 when a visit has failed for another reason. */
+int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
+		  lock_visit *visit, void *data, struct error *err);
 
-/* The keys of logs begin so. */
-#define LOG_PREFIX "fairlock_log:"
-
-/* So long somebody waits at a prompt. */
-#define PROMPT_MS 300
 
 /* Whether the server runs, as far as one can tell without starting it. */
 bool lock_list_is_reachable(const struct server *server);
 
-/* Finds the names that can be found within PROMPT_MS. Starts no private server. Call
- * lock_list_free. */
+/* Finds the names that can be found at once, for somebody who waits at a prompt. Starts no private
+ * server. Call lock_list_free. */
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);
 
 /* Sets *is_known to whether the server has a key of this lock. If it has none, says so on standard

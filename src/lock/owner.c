@@ -16,7 +16,8 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/text.h"
-#include "redis/password.h"
+#include "output/table.h"
+#include "redis/server.h"
 
 #define UUID_LENGTH 36
 
@@ -275,59 +276,48 @@ void owner_parse(struct owner_process *process, const char *by)
 	process->reason = rest;
 }
 
+void owner_fill_row(struct table_row *row, struct owner_process *process, const char *by)
+{
+	owner_parse(process, by);
+	row->cells[COLUMN_HOST] = process->host;
+	row->cells[COLUMN_PID] = process->pid;
+	row->cells[COLUMN_USER] = process->user;
+	row->cells[COLUMN_COMMAND] = process->command;
+	row->cells[COLUMN_REASON] = process->reason;
+}
+
 /* ---- For messages ---- */
 
-/* Less of a command says too little; then we leave out the process first. */
-#define COMMAND_CHARACTERS 20
-
-/* Where the room is short, user and host get so much each. */
+/* Where the room is short, user and host get so much each; and with less for a command they are
+ * left out. */
 #define NAME_CHARACTERS 12
-
-/* Writes " (pid PID, USER@HOST)", or as much of it as fits. */
-static void show_process(char text[OWNER_SHOWN_BYTES], size_t characters,
-			 const struct owner_process *process)
-{
-	char pid[SHORT_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
-	const bool has_pid = *process->pid != '\0';
-	const char *before = has_pid ? "pid " : "", *behind = has_pid ? ", " : "";
-	char first[BY_MAX_BYTES];
-
-	shorten_to(pid, NAME_CHARACTERS, process->pid);
-	snprintf(text, OWNER_SHOWN_BYTES, " (%s%s%s%s@%s)", before, pid, behind,
-		 shorten(user, process->user), shorten(host, process->host));
-	if (count_characters(text) <= characters)
-		return;
-	snprintf(first, sizeof(first), "%.*s", (int)strcspn(process->host, "."), process->host);
-	snprintf(text, OWNER_SHOWN_BYTES, " (%s%s%s%s@%s)", before, pid, behind,
-		 shorten_to(user, NAME_CHARACTERS, process->user),
-		 shorten_to(host, NAME_CHARACTERS, first));
-	if (has_pid && count_characters(text) > characters)
-		snprintf(text, OWNER_SHOWN_BYTES, " (pid %s)", pid);
-	if (count_characters(text) > characters)
-		*text = '\0';
-}
 
 /* A process that has ended has no pid. */
 static const char *show_owner(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by,
 			      bool has_ended)
 {
 	char command[SHORT_MAX_BYTES], reason[SHORT_MAX_BYTES], what[2 * SHORT_MAX_BYTES + 2];
+	char pid[SHORT_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
+	const bool has_pid = !has_ended;
 	char behind[OWNER_SHOWN_BYTES];
 	struct owner_process process;
-	size_t least;
 
 	owner_parse(&process, by);
-	if (has_ended)
-		process.pid = "";
 	snprintf(what, sizeof(what), "%s%s%s", shorten(command, process.command),
 		 *process.reason ? ": " : "", shorten(reason, process.reason));
-	least = count_characters(what);
-	if (least > COMMAND_CHARACTERS)
-		least = COMMAND_CHARACTERS;
-	show_process(behind, characters > least ? characters - least : 0, &process);
+	snprintf(behind, sizeof(behind), " (%s%s%s%s@%s)", has_pid ? "pid " : "",
+		 has_pid ? shorten(pid, process.pid) : "", has_pid ? ", " : "",
+		 shorten(user, process.user), shorten(host, process.host));
+	if (count_characters(what) + count_characters(behind) > characters) {
+		host[strcspn(host, ".")] = '\0';
+		snprintf(behind, sizeof(behind), " (%s@%s)",
+			 shorten_to(user, NAME_CHARACTERS, user),
+			 shorten_to(host, NAME_CHARACTERS, host));
+	}
+	if (count_characters(behind) + NAME_CHARACTERS > characters)
+		*behind = '\0';
 	shorten_to(text, characters - count_characters(behind), what);
-	strcat(text, behind);
-	return text;
+	return strcat(text, behind);
 }
 
 const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
@@ -375,13 +365,8 @@ bool want_is_slot(const char *want)
 
 /* ---- Holders: of several, how many they are; of one, who it is ---- */
 
-/* With less room it is not said who holds the lock. */
+/* So much of who holds the lock is said in any case. */
 #define HOLDER_CHARACTERS 12
-
-const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms)
-{
-	return held_ms < -1 ? timestamp_until(text, -held_ms, wall_ms()) : NULL;
-}
 
 /* "all 1 slots" would say little; and named slots are none of those that are counted. */
 static int64_t wanted_slots(const struct holder *holder)
@@ -397,170 +382,132 @@ static bool has_slots(const struct holder *holder)
 	return holder->mode == MODE_SLOT && (holder->count > 1 || want_slots(holder->want) > 1);
 }
 
-const char *holder_show_count(char text[SLOTS_HELD_BYTES], const struct holder *holder)
+/* Whether the holders take one of another number of slots than the waiter. */
+static bool is_of_other_count(const struct holder *holder)
 {
-	if (holder->slots == 0 || *holder->want != '#' || want_slots(holder->want) == holder->slots)
-		return NULL;
-	snprintf(text, SLOTS_HELD_BYTES, "all others take one of %" PRId64 " slots", holder->slots);
-	return text;
-}
-
-const char *holder_show_slots(char text[SLOTS_HELD_BYTES], const struct holder *holder)
-{
-	const int64_t wanted = wanted_slots(holder);
-
-	if (!has_slots(holder))
-		return NULL;
-	if (wanted == 0)
-		snprintf(text, SLOTS_HELD_BYTES, "%" PRId64 " slots", holder->count);
-	else
-		snprintf(text, SLOTS_HELD_BYTES, "%" PRId64 " of %" PRId64 " slots",
-			 holder->count < wanted ? holder->count : wanted, wanted);
-	return text;
+	return holder->slots > 0 && *holder->want == '#' &&
+	       want_slots(holder->want) != holder->slots;
 }
 
 /* Whether the waiter could hold the lock beside these, if no other waiter came first. */
 static bool fits(const struct holder *holder)
 {
 	if (holder->mode == MODE_SLOT)
-		return holder->count < wanted_slots(holder);
+		return !is_of_other_count(holder) && holder->count < wanted_slots(holder);
 	return strcmp(holder->want, MODE_SHARED) == 0 && holder->mode == MODE_SHARED[0];
 }
 
-/* Appends it if it fits. Returns whether it does. */
-static bool put(char *text, size_t characters, const char *more)
+/* Writes BEFORE, who the holder is, and BEHIND if there is room for it. */
+static void say_owner(char text[OWNER_SHOWN_BYTES], size_t characters, const char *before,
+		      const struct holder *holder, const char *behind)
 {
-	if (count_characters(text) + count_characters(more) > characters)
-		return false;
-	strcat(text, more);
-	return true;
-}
+	size_t taken = strlen(before) + strlen(behind), room = HOLDER_CHARACTERS;
+	char owner[OWNER_SHOWN_BYTES];
 
-/* Appends WORDS, who the holder is, and BEHIND, or nothing if there is no room for that. */
-static void put_owner(char *text, size_t characters, const char *words, const struct holder *holder,
-		      const char *behind)
-{
-	const size_t taken = count_characters(text) + strlen(words) + strlen(behind);
-	char shown[OWNER_SHOWN_BYTES];
-
-	if (taken + HOLDER_CHARACTERS > characters)
-		return;
+	if (taken + HOLDER_CHARACTERS > characters) {
+		taken -= strlen(behind);
+		behind = "";
+	}
+	if (characters > taken + HOLDER_CHARACTERS)
+		room = characters - taken;
 	if (*holder->by)
-		show_owner(shown, characters - taken, holder->by, holder->held_ms < -1);
+		show_owner(owner, room, holder->by, holder->held_ms < -1);
 	else
-		shorten_to(shown, characters - taken, holder->owner);
-	strcat(text, words);
-	strcat(text, shown);
-	strcat(text, behind);
+		shorten_to(owner, room, holder->owner);
+	snprintf(text, OWNER_SHOWN_BYTES, "%s%s%s", before, owner, behind);
 }
 
-static void show_slots(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
+static void say_slots(char text[OWNER_SHOWN_BYTES], const struct holder *holder)
 {
 	const int64_t wanted = wanted_slots(holder);
-	char slots[SLOTS_HELD_BYTES], time[DURATION_MAX_BYTES], lease[DURATION_MAX_BYTES + 32];
+	const char *verb = holder->count == 1 ? "is" : "are";
+	char time[DURATION_MAX_BYTES], lease[DURATION_MAX_BYTES + 32] = "";
 
-	if (wanted > 0 && holder->count >= wanted)
-		snprintf(slots, sizeof(slots), "all %" PRId64 " slots", wanted);
-	else
-		holder_show_slots(slots, holder);
-	strcat(slots, holder->count == 1 ? " is held" : " are held");
-	if (!put(text, characters, slots))
-		return;
-	if (holder->next_ms >= 0 && !fits(holder)) {
+	if (holder->next_ms >= 0 && !fits(holder))
 		snprintf(lease, sizeof(lease), ", the next lease ends in %s",
 			 duration_show(time, holder->next_ms));
-		put(text, characters, lease);
-	}
-}
-
-const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *holder)
-{
-	char until[TIMESTAMP_MAX_BYTES];
-	const int64_t now_ms = wall_ms();
-
-	*text = '\0';
-	if (holder->next_ms < 0 || holder->next_ms > TIMESTAMP_LAST_MS - now_ms)
-		return text;
-	timestamp_until_minute(until, now_ms + holder->next_ms, now_ms);
-	snprintf(text, UNTIL_MAX_BYTES, " until %s", until);
-	return text;
+	if (wanted == 0)
+		snprintf(text, OWNER_SHOWN_BYTES, "%" PRId64 " slots %s held%s", holder->count,
+			 verb, lease);
+	else if (holder->count < wanted)
+		snprintf(text, OWNER_SHOWN_BYTES, "%" PRId64 " of %" PRId64 " slots %s held%s",
+			 holder->count, wanted, verb, lease);
+	else
+		snprintf(text, OWNER_SHOWN_BYTES, "all %" PRId64 " slots %s held%s", wanted, verb,
+			 lease);
 }
 
 /* Whoever reads it may ask this person. */
-static void show_by_hand(char text[OWNER_SHOWN_BYTES], size_t characters,
-			 const struct holder *holder)
+static void say_by_hand(char text[OWNER_SHOWN_BYTES], const struct holder *holder)
 {
+	const int64_t now_ms = wall_ms();
+	char user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES], reason[SHORT_MAX_BYTES];
+	char until[TIMESTAMP_MAX_BYTES] = "";
 	struct owner_process process;
-	char until[UNTIL_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
-	char reason[SHORT_MAX_BYTES], person[2 * SHORT_MAX_BYTES + 4];
 
 	owner_parse(&process, holder->by);
-	if (!put(text, characters, "held by hand") ||
-	    !put(text, characters, holder_show_until(until, holder)))
-		return;
-	snprintf(person, sizeof(person), ", %s@%s", shorten(user, process.user),
-		 shorten(host, process.host));
-	if (!put(text, characters, person) || !*process.reason)
-		return;
-	const size_t room = characters - count_characters(text);
-
-	if (room < HOLDER_CHARACTERS)
-		return;
-	strcat(text, ": ");
-	strcat(text, shorten_to(reason, room < SHORT_CHARACTERS + 2 ? room - 2 : SHORT_CHARACTERS,
-				process.reason));
+	if (holder->next_ms >= 0 && holder->next_ms <= TIMESTAMP_LAST_MS - now_ms)
+		timestamp_until_minute(until, now_ms + holder->next_ms, now_ms);
+	snprintf(text, OWNER_SHOWN_BYTES, "held by hand%s%s, %s@%s%s%s", *until ? " until " : "",
+		 until, shorten(user, process.user), shorten(host, process.host),
+		 *process.reason ? ": " : "", shorten(reason, process.reason));
 }
 
-static void show_shared(char text[OWNER_SHOWN_BYTES], size_t characters,
-			const struct holder *holder)
+static void say_shared(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
 {
 	const int64_t others = holder->count - 1;
-	char behind[SLOTS_HELD_BYTES];
+	char behind[64];
 
 	snprintf(behind, sizeof(behind), " and %" PRId64 " other%s", others,
 		 others == 1 ? " that shares it" : "s that share it");
-	put_owner(text, characters, "held by ", holder, behind);
-	if (!*text && characters >= HOLDER_CHARACTERS + strlen(" share it"))
-		snprintf(text, OWNER_SHOWN_BYTES, "%" PRId64 " share it", holder->count);
+	say_owner(text, characters, "held by ", holder, behind);
 }
 
-static void show_one(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
+/* A lock that --min-hold keeps is held by nobody: its last holder has ended. */
+static void say_kept(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
+{
+	char until[TIMESTAMP_MAX_BYTES], kept[TIMESTAMP_MAX_BYTES + 32];
+
+	timestamp_until(until, -holder->held_ms, wall_ms());
+	snprintf(kept, sizeof(kept), "kept until %s%s", until,
+		 *holder->by ? " by --min-hold of " : "");
+	if (*holder->by)
+		say_owner(text, characters, kept, holder, "");
+	else
+		strcpy(text, kept);
+}
+
+static void say_one(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
 {
 	char time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
-	char until[TIMESTAMP_MAX_BYTES], kept[TIMESTAMP_MAX_BYTES + 16];
 
-	if (holder_show_kept(until, holder->held_ms)) {
-		snprintf(kept, sizeof(kept), "kept until %s", until);
-		if (put(text, characters, kept) && *holder->by)
-			put_owner(text, characters, " by --min-hold of ", holder, "");
-		return;
-	}
 	if (holder->held_ms >= 0)
 		snprintf(since, sizeof(since), " for %s", duration_show(time, holder->held_ms));
-	put_owner(text, characters, "held by ", holder, since);
+	say_owner(text, characters, "held by ", holder, since);
 }
 
 const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 			const struct holder *holder)
 {
-	char slots[SLOTS_HELD_BYTES];
+	size_t length;
 
-	*text = '\0';
-	if (holder_show_count(slots, holder)) {
-		put(text, characters, slots);
-		return text;
-	}
-	if (has_slots(holder))
-		show_slots(text, characters, holder);
+	if (is_of_other_count(holder))
+		snprintf(text, OWNER_SHOWN_BYTES, "all others take one of %" PRId64 " slots",
+			 holder->slots);
+	else if (has_slots(holder))
+		say_slots(text, holder);
 	else if (holder->count > 1)
-		show_shared(text, characters, holder);
-	else if (holder->by_hand && *holder->by && holder->held_ms >= -1)
-		show_by_hand(text, characters, holder);
+		say_shared(text, characters, holder);
+	else if (holder->held_ms < -1)
+		say_kept(text, characters, holder);
+	else if (holder->by_hand && *holder->by)
+		say_by_hand(text, holder);
 	else
-		show_one(text, characters, holder);
-	if (*text && holder->is_last && fits(holder))
-		put(text, characters, ", but others asked first");
-	return text;
+		say_one(text, characters, holder);
+	length = strlen(text);
+	if (holder->is_last && fits(holder))
+		snprintf(text + length, OWNER_SHOWN_BYTES - length, ", but others asked first");
+	return shorten_to(text, characters, text);
 }
 
 void holder_say(char *text, size_t size, const char *separator, const struct holder *holder)
@@ -568,9 +515,7 @@ void holder_say(char *text, size_t size, const char *separator, const struct hol
 	const size_t length = strlen(text), taken = count_characters(text) + strlen(separator);
 	char shown[OWNER_SHOWN_BYTES];
 
-	if (taken >= MESSAGE_CHARACTERS)
-		return;
-	holder_show(shown, MESSAGE_CHARACTERS - taken, holder);
-	if (*shown)
-		snprintf(text + length, size - length, "%s%s", separator, shown);
+	if (taken + HOLDER_LEAST <= MESSAGE_CHARACTERS)
+		snprintf(text + length, size - length, "%s%s", separator,
+			 holder_show(shown, MESSAGE_CHARACTERS - taken, holder));
 }

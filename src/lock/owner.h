@@ -17,6 +17,8 @@
 #define HELD_MAX 200
 #define BY_MAX_BYTES 512
 
+struct table_row;
+
 #define SECRET_DIGITS "0123456789abcdef"
 #define SECRET_BYTES 17
 
@@ -50,11 +52,15 @@ struct owner_process {
 
 void owner_parse(struct owner_process *process, const char *by);
 
+/* The same, and fills the cells of these columns; *process must outlive the row. */
+void owner_fill_row(struct table_row *row, struct owner_process *process, const char *by);
+
 #define OWNER_SHOWN_BYTES (4 * MESSAGE_CHARACTERS + 1)
 
-/* Turns a description into "COMMAND (pid PID, USER@HOST)", or "COMMAND: REASON (pid ...". Cuts each
- * part at 40 characters, and more of them, the unimportant first, to fit into so many in all (at
- * most MESSAGE_CHARACTERS). Leaves out a pid that is "". Returns text. */
+/* Turns a description into "COMMAND (pid PID, USER@HOST)", or "COMMAND: REASON (pid ...", with each
+ * part cut at 40 characters. If that does not fit into so many characters in all (at most
+ * MESSAGE_CHARACTERS), it becomes "COMMAND (USER@HOST)", or as much of that as fits. Returns text.
+ */
 const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by);
 
 /* The command without the folder of its program. Points into command. */
@@ -89,7 +95,7 @@ bool want_is_slot(const char *want);
 struct holder {
 	const char *owner; /* "": unknown, or nobody holds it */
 	const char *by;
-	int64_t held_ms; /* -1: unknown; below that: kept, see holder_show_kept */
+	int64_t held_ms; /* -1: unknown; below that: --min-hold keeps the lock until -held_ms */
 	char mode;       /* as in MODE_...; 0: unknown */
 	int64_t count;   /* how many hold the lock */
 	int64_t slots;   /* each has one of so many; 0: they are not counted */
@@ -100,36 +106,15 @@ struct holder {
 	bool is_last; /* other waiters come before it, if it fits */
 };
 
-/* A lock that --min-hold keeps is held by nobody: its last holder has ended. Then held_ms is below
- * -1, and this writes until when it is kept, as 18:03:25, and returns text; else it returns NULL.
- */
-const char *holder_show_kept(char text[TIMESTAMP_MAX_BYTES], int64_t held_ms);
-
-#define UNTIL_MAX_BYTES (TIMESTAMP_MAX_BYTES + 8)
-
-/* Writes until when a person holds it, as " until 14:00", or nothing if nobody knows. Returns
- * text. */
-const char *holder_show_until(char text[UNTIL_MAX_BYTES], const struct holder *holder);
-
-#define SLOTS_HELD_BYTES 64
-
-/* If the holders take one of another number of slots than the waiter, writes that, and returns
- * text; else returns NULL. */
-const char *holder_show_count(char text[SLOTS_HELD_BYTES], const struct holder *holder);
-
-/* Writes how many slots are held: "2 of 3 slots" if the waiter wants one of three, "3 slots" if it
- * wants none. Returns text, or NULL where a message is to name the holder: if it has the lock
- * alone, and if the waiter wants one slot only, which it has. */
-const char *holder_show_slots(char text[SLOTS_HELD_BYTES], const struct holder *holder);
-
 /* Writes "held by COMMAND (pid PID, USER@HOST) for TIME", or "... and 11 others that share it"; or
  * "held by hand until 14:00, USER@HOST: REASON"; or
  * "all 3 slots are held, the next lease ends in TIME"; or "all others take one of 4 slots"; or
- * "kept until TIME by --min-hold of COMMAND (USER@HOST)": as much of it as fits into so many
- * characters. Returns text. */
+ * "kept until TIME by --min-hold of COMMAND (USER@HOST)". Cuts it to so many characters, at least
+ * HOLDER_LEAST. Returns text. */
+#define HOLDER_LEAST 20
 const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 			const struct holder *holder);
 
-/* Appends SEPARATOR and the same to a message in text, which has so many bytes: as much of it as
- * there is room for in a message. */
+/* Appends SEPARATOR and the same to a message in text, which has so many bytes, if there is room
+ * for HOLDER_LEAST characters of it in a message. */
 void holder_say(char *text, size_t size, const char *separator, const struct holder *holder);

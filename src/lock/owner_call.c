@@ -1,9 +1,7 @@
-/* Asks the scripts that status and queue ask. Each call of a command may wait as long as
- * --connect-timeout, and tells the steps of its connection. */
+/* Each call may wait as long as --connect-timeout, and tells the steps of its connection. */
 #include "lock/owner_call.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,21 +15,8 @@
 /* Where the reply about the status has a row for each holder: see look.lua. */
 #define ROWS_AT 18
 
-/* More are too many to choose from. */
-#define OWNERS_MAX 1000
-
 /* A longer name does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 46
-
-/* The row of a holder, or NULL if it makes no sense. */
-static const struct redisReply *holder_at(const struct redisReply *reply, size_t index)
-{
-	const struct redisReply *row = reply_at(reply_at(reply, ROWS_AT), index);
-
-	return reply_fits(row, "siisssiisi") && owner_is_valid(reply_text(row, 0)) ? row : NULL;
-}
-
-/* ---- Calls ---- */
 
 int owner_call_make(struct owner_call *call, const struct request *request, struct error *err)
 {
@@ -61,8 +46,9 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 		return -1;
 	reply = call->client.reply;
 	for (size_t i = 0; i < reply_count(reply_at(reply, ROWS_AT)); i++) {
-		row = holder_at(reply, i);
-		if (!row || reply_number(row, 9) != 1 ||
+		row = reply_at(reply_at(reply, ROWS_AT), i);
+		if (!reply_fits(row, "siisssiisi") || reply_number(row, 9) != 1 ||
+		    !owner_is_valid(reply_text(row, 0)) ||
 		    !is_same_person(reply_text(row, 4), call->lock.by))
 			continue;
 		snprintf(*call->by_hand, OWNER_MAX_BYTES, "%s", reply_text(row, 0));
@@ -126,80 +112,11 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	if (lock_init(&call->lock, invocation->argv[0], LOCK_ACQUIRE, options, words, err) < 0)
 		return -1;
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
-	call->steps = (struct connection_trace){.messenger = invocation->messenger};
-	call->client.steps = &call->steps;
+	call->client.connection.story.messenger = invocation->messenger;
 	call->client.keen = true; /* a server that restarts may answer soon */
 	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0 ||
 	    take_by_hand(call, verb, err) == 0)
 		return 0;
 	client_close(&call->client);
 	return -1;
-}
-
-/* ---- For completion ---- */
-
-static void add(struct owner_list *owners, const char *id, const char *by, const char *slot)
-{
-	struct found_owner *list;
-
-	if (owners->count == OWNERS_MAX || !owner_is_valid(id))
-		return;
-	list = reallocarray(owners->list, owners->count + 1, sizeof(*list));
-	if (!list)
-		return;
-	owners->list = list;
-	strcpy(list[owners->count].id, id); /* a valid one fits */
-	snprintf(list[owners->count].slot, SLOT_MAX_BYTES, "%s", slot);
-	owner_show(list[owners->count].about, MESSAGE_CHARACTERS, by);
-	owners->count++;
-}
-
-static void ask(struct owner_list *owners, struct client *client, const char *name, bool waiters,
-		int64_t until_ms)
-{
-	const struct redisReply *row;
-	struct lock_keys keys;
-	struct request request;
-	struct error ignored;
-
-	if (lock_keys_make(&keys, name, &ignored) < 0)
-		return;
-	wire_look(&keys, &request, waiters ? "queue" : "status");
-	if (client_call(client, &request, until_ms, false, &ignored) < 0)
-		return;
-	for (size_t i = 0; waiters && i < reply_count(client->reply); i++) {
-		row = reply_at(client->reply, i);
-		if (reply_fits(row, "sssii"))
-			add(owners, reply_text(row, 0), reply_text(row, 2), "");
-	}
-	for (size_t i = 0; !waiters && i < reply_count(reply_at(client->reply, ROWS_AT)); i++)
-		if ((row = holder_at(client->reply, i)))
-			add(owners, reply_text(row, 0), reply_text(row, 4), reply_text(row, 8));
-}
-
-void owner_list_find_quickly(struct owner_list *owners, const struct server *server,
-			     const char *name, bool waiters)
-{
-	const int64_t until_ms = clock_ms() + PROMPT_MS;
-	struct lock_list names = {0};
-	struct client client;
-
-	*owners = (struct owner_list){0};
-	if (!lock_list_is_reachable(server))
-		return;
-	if (!name)
-		lock_list_find_quickly(&names, server);
-	client_init(&client, server, PROMPT_MS);
-	if (name)
-		ask(owners, &client, name, waiters, until_ms);
-	for (size_t i = 0; i < names.count && clock_ms() < until_ms; i++)
-		ask(owners, &client, names.list[i].name, waiters, until_ms);
-	client_close(&client);
-	lock_list_free(&names);
-}
-
-void owner_list_free(struct owner_list *owners)
-{
-	free(owners->list);
-	*owners = (struct owner_list){0};
 }

@@ -12,8 +12,6 @@
 #include "cli/options.h"
 #include "redis/client.h"
 
-#define TEXT_BYTES (4 * MESSAGE_CHARACTERS + 1)
-
 /* ---- The sentences of a wait that is over ---- */
 
 /* There is room for so many beside the longest name of a lock. */
@@ -29,19 +27,21 @@ static void tell_grant(struct messenger *messenger, const struct lock *lock)
 {
 	char time[DURATION_MAX_BYTES], owner[OWNER_SHOWN_BYTES];
 	const char *name = lock->keys.shown;
-	size_t taken;
 
 	waited(lock, time);
-	taken = strlen("went into lock , which  holds, after , token ") + count_characters(name) +
-		strlen(time) + strlen(lock->token);
 	if (strcmp(lock->owner, lock->id) == 0)
 		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s", name, time,
 			      lock->token);
 	else
-		message_event(messenger, LOG_INFO,
-			      "went into lock %s, which %s holds, after %s, token %s", name,
-			      shorten_to(owner, MESSAGE_CHARACTERS - taken, lock->owner), time,
-			      lock->token);
+		message_event(
+			messenger, LOG_INFO,
+			"went into lock %s, which %s holds, after %s, token %s", name,
+			shorten_to(
+				owner,
+				message_room("went into lock %s, which  holds, after %s, token %s",
+					     name, time, lock->token),
+				lock->owner),
+			time, lock->token);
 }
 
 int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
@@ -57,22 +57,21 @@ int wait_result_lost(struct error *err, const struct hold *hold, const struct lo
 	const char *name = hold->lock->keys.shown;
 	const char *when = awaited ? " while waiting for lock " : " before its command began";
 	const char *other = awaited ? awaited->keys.shown : "";
-	const size_t taken = strlen("lost lock : ") + strlen(when) + count_characters(name) +
-			     count_characters(other);
+	const size_t room = message_room("lost lock %s%s%s: ", name, when, other);
 	char why[OWNER_SHOWN_BYTES];
 
 	return fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
-		    shorten_to(why, MESSAGE_CHARACTERS - taken, hold_lost_why(hold)));
+		    shorten_to(why, room, hold_lost_why(hold)));
 }
 
 int wait_result_asked(struct error *err, const struct hold *hold)
 {
 	const char *name = hold->lock->keys.shown;
-	const size_t taken = strlen("cannot keep lock : ") + count_characters(name);
+	const size_t room = message_room("cannot keep lock %s: ", name);
 	char why[OWNER_SHOWN_BYTES];
 
 	return fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
-		    hold_asked_why(why, MESSAGE_CHARACTERS - taken, hold));
+		    hold_asked_why(why, room, hold));
 }
 
 /* A hold that encloses this process has another mode. To wait for its end would be to wait for
@@ -207,7 +206,7 @@ static void request_view(struct waiting *w)
 {
 	struct request request;
 
-	waiter_view_ask(&w->view, w->lock, &request);
+	waiter_view_ask(w->lock, &request);
 	client_request(w->client, &request);
 	w->viewing = true;
 	progress_put_off(&w->progress);
@@ -215,13 +214,11 @@ static void request_view(struct waiting *w)
 
 /* ---- What the user sees meanwhile: a line on a terminal, reports, outages ---- */
 
-/* The line is drawn every second; the server is asked no more often, and in a crowd less often. */
+/* The line is drawn every second; the server is asked no more often. */
 #define VIEW_MS 1000
-#define VIEW_IN_CROWD_MS 5000
-#define CROWD 50
 
-/* The room of a holder behind the time of a step and the place. */
-#define PLACE_CHARACTERS 98
+/* The room of a step behind its time. */
+#define STEP_CHARACTERS 130
 
 /* On a terminal the waiting line tells all of a report. A job in the background has no line there;
  * it tells only if it was asked to. */
@@ -237,53 +234,14 @@ static void draw(struct waiting *w)
 	progress_draw(&w->progress, w->lock, &w->view, trouble->status ? trouble->text : NULL);
 }
 
-/* For --verbose. */
-static void tell_place(struct waiting *w)
-{
-	struct holder holder = waiter_view_holder(&w->view);
-	char shown[OWNER_SHOWN_BYTES] = "";
-
-	w->place_due = false;
-	if (!w->view.is_known || w->view.place == w->place)
-		return;
-	w->place = w->view.place;
-	holder.held_ms = holder.held_ms < -1 ? holder.held_ms : -1;
-	holder.next_ms = -1;
-	holder.is_last = false;
-	if (*holder.owner)
-		holder_show(shown, PLACE_CHARACTERS, &holder);
-	message_step(w->wait->messenger, "place %" PRId64 " of %" PRId64 "%s%s", w->place,
-		     w->view.waiters, *holder.owner ? ", " : "", shown);
-}
-
-static void report(struct waiting *w)
-{
-	const struct waiter_view *view = &w->view;
-	const struct holder holder = waiter_view_holder(view);
-	char text[TEXT_BYTES], time[DURATION_MAX_BYTES], place[64] = "";
-
-	w->due.report_ms = clock_ms() + w->wait->options->report_ms;
-	waited(w->lock, time);
-	if (view->is_known && view->place > 0)
-		snprintf(place, sizeof(place), "place %" PRId64 " of %" PRId64 ", ", view->place,
-			 view->waiters);
-	snprintf(text, sizeof(text), "waiting for lock %s: %swaited %s", w->lock->keys.shown, place,
-		 clock_ms() - w->lock->place.wanted_ms < 1000 ? "0s" : time);
-	if (view->is_known && *holder.owner)
-		holder_say(text, sizeof(text), ", ", &holder);
-	else if (view->is_known)
-		strcat(text, ", it is free just now");
-	complain_in_passing("%s", text);
-}
-
 static void tell_outage(struct waiting *w)
 {
 	const char *name = w->lock->keys.shown;
-	char cause[TEXT_BYTES];
-	const size_t taken = strlen("waiting for lock : ; trying again") + count_characters(name);
+	char cause[OWNER_SHOWN_BYTES];
 
 	w->due.outage_ms = NEVER_MS;
-	shorten_to(cause, MESSAGE_CHARACTERS - taken, w->client->error.text);
+	shorten_to(cause, message_room("waiting for lock %s: ; trying again", name),
+		   w->client->error.text);
 	message(w->wait->messenger, LOG_ERR, "waiting for lock %s: %s; trying again", name, cause);
 }
 
@@ -308,25 +266,33 @@ static void watch_outage(struct waiting *w)
 		tell_outage(w);
 }
 
-/* A report needs a view of the lock, which no other request may be under way for. Without a view,
- * because the server is away or refuses it, a report tells less. Returns whether to ask for one. */
-static bool report_if_due(struct waiting *w)
+/* What the line, a report and --verbose tell is the same. */
+static void report(struct waiting *w)
 {
-	const int64_t next_ms = clock_ms() + w->wait->options->report_ms;
+	const char *name = w->lock->keys.shown;
+	const size_t room = message_room("waiting for lock %s: ", name);
+	char text[OWNER_SHOWN_BYTES];
 
-	if (clock_ms() < w->due.report_ms)
-		return false;
-	if (has_line(w)) {
-		w->due.report_ms = next_ms;
-	} else if (w->due.outage_ms) {
+	w->due.report_ms = clock_ms() + w->wait->options->report_ms;
+	if (has_line(w))
+		return;
+	if (w->due.outage_ms)
 		tell_outage(w);
-		w->due.report_ms = next_ms;
-	} else if (w->due.view_ms == NEVER_MS) {
-		report(w);
-	} else {
-		return true;
-	}
-	return false;
+	else
+		complain_in_passing("waiting for lock %s: %s", name,
+				    waiter_view_say(text, room, &w->view, w->lock));
+}
+
+/* For --verbose. */
+static void tell_place(struct waiting *w)
+{
+	char text[OWNER_SHOWN_BYTES];
+
+	w->place_due = false;
+	if (w->view.is_known && w->view.place != w->place)
+		message_step(w->wait->messenger, "%s",
+			     waiter_view_say(text, STEP_CHARACTERS, &w->view, w->lock));
+	w->place = w->view.place;
 }
 
 /* ---- A wrap above us ---- */
@@ -340,73 +306,67 @@ static bool report_if_due(struct waiting *w)
  * whether to ask who holds the lock. */
 static bool look_above_if_due(struct waiting *w)
 {
-	if (clock_ms() < w->due.above_ms || client_has_request(w->client))
+	if (clock_ms() < w->due.above_ms)
 		return false;
 	w->due.above_ms = owner_is_above(NULL) ? clock_ms() + NEXT_LOOK_MS : NEVER_MS;
 	return w->due.above_ms != NEVER_MS;
 }
 
-/* Whether the lock may become ours while these hold it. */
-static bool may_fit(const struct lock *lock, const struct holder *holder)
-{
-	char count[SLOTS_HELD_BYTES];
-
-	if (holder->mode == MODE_SLOT && want_is_slot(lock->wish.mode))
-		return !holder_show_count(count, holder) &&
-		       (holder->count > 1 || want_slots(lock->wish.mode) > 1);
-	return holder->mode == *MODE_SHARED && strcmp(lock->wish.mode, MODE_SHARED) == 0;
-}
-
-/* Returns -1 if a wrap above us holds the lock: the wait would never end. */
+/* Returns -1 if a wrap above us holds the lock: the wait would never end. Not where others hold it,
+ * too, beside which there may be room for us. */
 static int check_above(struct waiting *w, struct error *err)
 {
-	const struct holder holder = waiter_view_holder(&w->view);
+	const struct holder *holder = &w->view.holder;
+	const char *want = w->lock->wish.mode;
+	const char beside = want_is_slot(want) ? MODE_SLOT : *want;
 
-	if (w->due.above_ms == NEVER_MS || !w->view.is_known || may_fit(w->lock, &holder))
+	if (w->due.above_ms == NEVER_MS || !w->view.is_known ||
+	    (holder->count > 1 && holder->mode == beside))
 		return 0;
-	if (!owner_is_above(holder.owner)) {
-		if (holder.count == 1)
-			w->due.above_ms = NEVER_MS;
-		return 0;
-	}
-	return fail(
-		err, STATUS_USAGE,
-		"cannot get lock %s: the wait would never end: the wrap above (pid %s) has it; pass FAIRLOCK_OWNER on (sudo -E)",
-		w->lock->keys.shown, strrchr(holder.owner, ':') + 1);
+	if (owner_is_above(holder->owner))
+		return fail(
+			err, STATUS_USAGE,
+			"cannot get lock %s: the wait would never end: the wrap above (pid %s) has it; pass FAIRLOCK_OWNER on (sudo -E)",
+			w->lock->keys.shown, strrchr(holder->owner, ':') + 1);
+	if (holder->count == 1)
+		w->due.above_ms = NEVER_MS;
+	return 0;
 }
 
 /* ---- Views ---- */
 
-/* A view has come. */
-static int viewed(struct waiting *w, struct error *err)
+/* A view has come, or was refused. */
+static void tell_view(struct waiting *w)
 {
 	w->viewing = false;
-	waiter_view_read(&w->view, w->lock, w->client);
+	w->due.view_ms = w->client->sent_ms + VIEW_MS;
 	if (w->place_due)
 		tell_place(w);
-	w->due.view_ms =
-		w->client->sent_ms + (w->view.waiters > CROWD ? VIEW_IN_CROWD_MS : VIEW_MS);
-	draw(w);
-	if (clock_ms() >= w->due.report_ms && !has_line(w))
+	if (clock_ms() >= w->due.report_ms)
 		report(w);
+	draw(w);
+}
+
+static int viewed(struct waiting *w, struct error *err)
+{
+	waiter_view_read(&w->view, w->lock, w->client);
+	tell_view(w);
 	return check_above(w, err);
 }
 
-/* Draws and tells what is due, or asks for a view first, if there is time and it can be seen. */
+/* Draws and tells what is due, or asks for a view first, if the server is there and the line can be
+ * seen. */
 static void show(struct waiting *w)
 {
 	const bool is_drawn = clock_ms() >= w->progress.draw_ms;
-	const bool is_away = w->client->error.status != STATUS_OK;
-	bool wants_view = w->place_due;
 
-	if (w->phase == PHASE_QUEUED) {
+	if (w->phase == PHASE_QUEUED)
 		watch_outage(w);
-		if (is_away || !client_has_request(w->client))
-			wants_view |= report_if_due(w);
-		wants_view |= look_above_if_due(w) && w->due.view_ms != NEVER_MS;
-	}
-	wants_view |= is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress);
-	if (wants_view && !client_has_request(w->client))
+	if (w->client->error.status && clock_ms() >= w->due.report_ms)
+		report(w);
+	if (!client_has_request(w->client) &&
+	    (w->place_due || clock_ms() >= w->due.report_ms || look_above_if_due(w) ||
+	     (is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress))))
 		request_view(w);
 	else if (is_drawn)
 		draw(w);
@@ -467,7 +427,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 {
 	if (w->phase == PHASE_ASKING)
 		begin_queueing(w);
-	w->place_due = w->wait->messenger->verbose && w->due.view_ms != NEVER_MS;
+	w->place_due = w->wait->messenger->verbose;
 	w->due.sign_ms =
 		clock_ms() + (client_hears_all(w->client) ? reply->ask_in_ms
 							  : earliest(reply->ask_in_ms, DEAF_MS));
@@ -582,12 +542,11 @@ static int failed(struct waiting *w, bool is_final, struct error *err)
 {
 	struct client *client = w->client;
 
-	/* the server refuses views: had it refused the connection, the request would be pending,
+	/* the server refuses a view: had it refused the connection, the request would be pending,
 	 * and had it refused the subscription, the channels would be gone */
 	if (is_final && w->viewing && !client_has_request(client) && client->channel_count > 0) {
-		w->viewing = w->place_due = false;
-		w->due.view_ms = NEVER_MS;
 		client->error.status = STATUS_OK;
+		tell_view(w);
 		return 0;
 	}
 	if (is_final || !client->ever_answered) {
@@ -739,15 +698,14 @@ static bool is_over(const struct waiting *w)
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
-		const enum client_event event = client_step(w->client);
+		enum client_event event;
 		int result = 0;
 
-		if (event != CLIENT_NOTHING && w->wait->messenger->verbose)
-			progress_clear(&w->progress);
-		connection_trace_tell(&w->steps, w->client);
+		if (w->wait->messenger->verbose)
+			progress_clear(&w->progress); /* a step may be told */
+		event = client_step(w->client);
 		switch (event) {
 		case CLIENT_NOTHING:
-		case CLIENT_CHANGED:
 			return 0;
 		case CLIENT_REPLY:
 			result = w->viewing ? viewed(w, err) : answered(w, err);
@@ -853,8 +811,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 			      .lock = lock,
 			      .client = client,
 			      .until_ms = NEVER_MS,
-			      .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS},
-			      .steps = {.messenger = wait->messenger}};
+			      .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS}};
 	lock->place.wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
 	progress_init(&w->progress);
 	if (wait->options->wait_ms > 0)
@@ -862,6 +819,7 @@ void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
 		w->until_ms = (wait->from_ms ? wait->from_ms : lock->place.wanted_ms) +
 			      wait->options->wait_ms + 1;
 	client->keen = true;
+	client->connection.story.messenger = wait->messenger;
 	wire_channel(&lock->keys, lock->request, channel);
 	client_subscribe(client, channel);
 	ask(w);

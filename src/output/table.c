@@ -22,6 +22,68 @@
 #define TEXT_MAX_BYTES 8192 /* more than the widest terminal takes */
 #define HELP_WIDTH 78
 
+enum kind {
+	TEXT,
+	NUMBER,
+	LIST,     /* words with commas between them, in JSON an array; or a number */
+	BOOLEAN,  /* "1" or "0": yes or no, in JSON true or false */
+	DURATION, /* milliseconds, or another text, which is shown as it is */
+	TIME,     /* milliseconds since the epoch: local time for people, else RFC 3339 */
+	EXACT_TIME,
+};
+
+struct column {
+	const char *name; /* in JSON in small letters */
+	const char *meaning;
+	enum kind kind;
+	int least; /* on a narrow screen a text may be cut down to this width; 0: not at all */
+	int spare; /* if that is not enough, the greatest is left out first; 0, or with -o: never */
+	const char *dull; /* people see the column if a cell has another text than "" and this, or
+			   * with -o; NULL: in any case */
+};
+
+#define COLUMN(id, ...) [COLUMN_##id] = {.name = #id, __VA_ARGS__}
+
+/* A column means the same in all tables. */
+static const struct column columns[COLUMN_COUNT] = {
+	COLUMN(NAME, "name of the lock", .least = 12),
+	COLUMN(TIME, "when it happened", .kind = EXACT_TIME),
+	COLUMN(POSITION, "place in the queue; 1 is next", .kind = NUMBER),
+	COLUMN(EVENT, "what happened to the lock"),
+	COLUMN(STATE, "free, held or kept", .least = 22),
+	COLUMN(MODE, "exclusive, shared or slots", .spare = 10, .dull = "exclusive"),
+	COLUMN(SLOT, "slot of the holder", .least = 4, .dull = ""),
+	COLUMN(SLOTS, "slots that the waiter wants: how many, or their names", .kind = LIST,
+	       .least = 5, .dull = ""),
+	COLUMN(OWNER, "owner ID, for --owner and --remove", .spare = 9),
+	COLUMN(HOST, "host of the process", .least = 8, .spare = 1),
+	COLUMN(PID, "process ID", .kind = NUMBER, .spare = 5),
+	COLUMN(USER, "user of the process", .least = 6, .spare = 4),
+	COLUMN(COMMAND, "command of the process", .least = 10),
+	COLUMN(REASON, "why the process wants the lock: its --reason", .least = 8, .spare = 2,
+	       .dull = ""),
+	COLUMN(CLIENT, "fairlock or redisson"),
+	COLUMN(HELD_MS, "how long the lock is or was held, in milliseconds", .kind = NUMBER),
+	COLUMN(LEASE_MS, "how long the lease still lasts, in milliseconds", .kind = NUMBER),
+	COLUMN(UNTIL, "when the lease ends, or the time for which it is kept", .kind = TIME),
+	COLUMN(HOLDS, "how many times the owner holds the lock", .kind = NUMBER),
+	COLUMN(TOKEN, "fencing token, which grows with each grant", .kind = NUMBER),
+	COLUMN(WAITERS, "how many processes wait for the lock", .kind = NUMBER),
+	COLUMN(LAST_START, "when a command of the lock was started last", .kind = TIME),
+	COLUMN(LAST_OK, "when a command of the lock last ended with 0", .kind = TIME),
+	COLUMN(WAITING_MS, "how long the process has waited, in milliseconds", .kind = NUMBER),
+	COLUMN(PRESENT, "whether the process is connected", .kind = BOOLEAN),
+	COLUMN(WAITED_MS, "how long the process had waited, in milliseconds", .kind = NUMBER),
+	COLUMN(STATUS, "exit status of the command, as a shell shows it", .kind = NUMBER),
+	COLUMN(CAUSE, "why the command ended", .least = 8, .spare = 6),
+	COLUMN(BY, "who broke, asked or removed it", .least = 10, .spare = 8, .dull = ""),
+	COLUMN(HELD, "how long the lock is or was held", .kind = DURATION, .spare = 3),
+	COLUMN(LEASE, "how long the lease still lasts", .kind = DURATION, .spare = 7),
+	COLUMN(WAITING, "how long the process has waited", .kind = DURATION),
+	COLUMN(WAITED, "how long the process had waited", .kind = DURATION, .spare = 4),
+	COLUMN(WHO, "user and host of the process", .least = 11, .spare = 1),
+};
+
 /* A column of the layout that is to be printed. */
 struct chosen {
 	const struct column *column;
@@ -33,8 +95,8 @@ struct line {
 	char *key;     /* what the lines are sorted by: the cell of --sort, or the rank */
 	size_t number; /* keeps lines of the same key in the order of their making */
 	/* as they are printed; in JSON before they are put in quotes; NULL: not chosen */
-	char *cells[TABLE_COLUMNS_MAX];
-	enum table_colour colours[TABLE_COLUMNS_MAX];
+	char *cells[COLUMN_COUNT];
+	enum table_colour colours[COLUMN_COUNT];
 };
 
 struct table {
@@ -60,112 +122,82 @@ static int no_memory(struct error *err)
 
 /* ---- What columns mean ---- */
 
-/* One word means the same in all tables. others: what other programs call it, in small letters. */
-static const struct meaning {
-	char name[16], meaning[56], others[56];
-} meanings[] = {
-	{"NAME", "name of the lock", "lock key resource"},
-	{"STATE", "free, held or kept", "status st locked"},
-	{"MODE", "exclusive, shared or slots", "kind type shared"},
-	{"SLOT", "slot of the holder", "number name index"},
-	{"SLOTS", "slots that the waiter wants: how many, or their names", "slot number count"},
-	{"OWNER", "owner ID, for --owner and --remove", "id uuid holder identity"},
-	{"HOST", "host of the process", "node hostname machine address addr"},
-	{"PID", "process ID", "process procid"},
-	{"USER", "user of the process", "uid login username"},
-	{"COMMAND", "command of the process", "cmd comm args exe"},
-	{"REASON", "why the process wants the lock: its --reason", "why note message"},
-	{"CLIENT", "fairlock or redisson", "program lib type"},
-	{"HELD_MS", "how long the lock is or was held, in milliseconds", ""},
-	{"HELD", "how long the lock is or was held", "age elapsed etime since duration"},
-	{"LEASE_MS", "how long the lease still lasts, in milliseconds", "pttl"},
-	{"LEASE", "how long the lease still lasts", "ttl expires expiry timeout"},
-	{"UNTIL", "when the lease ends, or the time for which it is kept", "end expires"},
-	{"LAST_START", "when a command of the lock was started last", "started run start"},
-	{"LAST_OK", "when a command of the lock last ended with 0", "success succeeded done ok"},
-	{"HOLDS", "how many times the owner holds the lock", "count depth"},
-	{"TOKEN", "fencing token, which grows with each grant", "fence fencing"},
-	{"WAITERS", "how many processes wait for the lock", "queue waiting length blocked"},
-	{"POSITION", "place in the queue; 1 is next", "pos place rank number"},
-	{"WAITING_MS", "how long the process has waited, in milliseconds", ""},
-	{"WAITING", "how long the process has waited", "age elapsed etime since"},
-	{"PRESENT", "whether the process is connected", "alive online connected state"},
-	{"TIME", "when it happened", "date timestamp when at"},
-	{"EVENT", "what happened to the lock", "action type state what"},
-	{"STATUS", "exit status of the command, as a shell shows it", "exit code rc result"},
-	{"CAUSE", "why the command ended", "why signal exit reason"},
-	{"BY", "who broke, asked or removed it", "actor whom user breaker"},
-	{"WHO", "user and host of the process", "user@host"},
-	{"WAITED_MS", "how long the process had waited, in milliseconds", ""},
-	{"WAITED", "how long the process had waited", "waiting wait"},
-};
-
-static const struct meaning *find_meaning(const char *name)
+/* Whether the name is in a list, which has commas between its names. */
+static bool is_listed(const char *list, const char *name)
 {
-	static const struct meaning unknown;
+	const size_t length = strlen(name);
 
-	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		if (strcmp(meanings[i].name, name) == 0)
-			return &meanings[i];
-	return &unknown;
+	for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
+		if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))
+			return true;
+	return false;
 }
 
-const char *column_meaning(const char *name)
+const char *column_name(const struct layout *layout, enum column_id id)
 {
-	return find_meaning(name)->meaning;
+	return is_listed(layout->columns, columns[id].name) ? columns[id].name : NULL;
+}
+
+const char *column_meaning(enum column_id id)
+{
+	return columns[id].meaning;
 }
 
 void column_help_names(const struct layout *layout, FILE *out)
 {
 	int used = fprintf(out, "Columns (-o help tells what they are):");
+	const char *between = "";
 
-	for (size_t i = 0; i < layout->column_count; i++) {
-		const char *name = layout->columns[i].name;
-		const bool is_last = i + 1 == layout->column_count;
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++) {
+		const char *name = column_name(layout, id);
 
+		if (!name)
+			continue;
+		used += fprintf(out, "%s", between);
 		if (used + 2 + (int)strlen(name) > HELP_WIDTH)
 			used = fprintf(out, "\n ") - 1;
-		used += fprintf(out, " %s%s", name, is_last ? "\n" : ",");
+		used += fprintf(out, " %s", name);
+		between = ",";
 	}
+	putc('\n', out);
 }
 
 void column_help_list(const struct layout *layout, FILE *out)
 {
-	for (size_t i = 0; i < layout->column_count; i++)
-		fprintf(out, "%-11s %s\n", layout->columns[i].name,
-			column_meaning(layout->columns[i].name));
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
+		if (column_name(layout, id))
+			fprintf(out, "%-11s %s\n", columns[id].name, columns[id].meaning);
 }
 
 /* ---- The choice of columns ---- */
 
-/* Whether it is one of these words, which have blanks between them. Case does not count. */
-static bool is_among(const char *words, const char *word)
+/* What other programs call a column, and the formats that kubectl(1) chooses with -o. */
+static const char *meant_by(const struct layout *layout, const char *word)
 {
-	const size_t length = strlen(word);
+	static const char *const words[][2] = {
+		{"json", "--json"}, {"raw", "--raw"},     {"id", "OWNER"},     {"holder", "OWNER"},
+		{"cmd", "COMMAND"}, {"ttl", "LEASE"},     {"age", "HELD"},     {"age", "WAITING"},
+		{"date", "TIME"},   {"queue", "WAITERS"}, {"action", "EVENT"}, {"hostname", "HOST"},
+	};
 
-	for (const char *at = words; length > 0 && (at = strcasestr(at, word)) != NULL; at++)
-		if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
-			return true;
-	return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(words[i][0], word) == 0 &&
+		    (*words[i][1] == '-' || is_listed(layout->columns, words[i][1])))
+			return words[i][1];
+	return NULL;
 }
 
 static int refuse_column(const struct layout *layout, const char *verb, const char *name,
 			 struct error *err)
 {
-	const char *meant = strcasecmp(name, "json") == 0  ? "--json"
-			    : strcasecmp(name, "raw") == 0 ? "--raw"
-							   : NULL;
+	const char *meant = meant_by(layout, name);
 	char shown[SHORT_MAX_BYTES];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, name);
-	for (size_t i = 0; i < layout->column_count; i++) {
-		const char *column = layout->columns[i].name;
-
-		nearest_try(&nearest, column);
-		if (!meant && is_among(find_meaning(column)->others, name))
-			meant = column;
-	}
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
+		if (column_name(layout, id))
+			nearest_try(&nearest, columns[id].name);
 	shorten(shown, name);
 	if (!meant && !*nearest.best)
 		return fail(err, STATUS_USAGE,
@@ -179,9 +211,9 @@ static int refuse_column(const struct layout *layout, const char *verb, const ch
 static const struct column *find_column(const struct layout *layout, const char *verb,
 					const char *name, struct error *err)
 {
-	for (size_t i = 0; i < layout->column_count; i++)
-		if (strcasecmp(layout->columns[i].name, name) == 0)
-			return &layout->columns[i];
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
+		if (strcasecmp(columns[id].name, name) == 0 && column_name(layout, id))
+			return &columns[id];
 	refuse_column(layout, verb, name, err);
 	return NULL;
 }
@@ -255,7 +287,7 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 static void remove_lines(struct table *table)
 {
 	for (size_t i = 0; i < table->line_count; i++) {
-		for (size_t c = 0; c < TABLE_COLUMNS_MAX; c++)
+		for (size_t c = 0; c < COLUMN_COUNT; c++)
 			free(table->lines[i].cells[c]);
 		free(table->lines[i].key);
 	}
@@ -293,12 +325,12 @@ void table_end(struct table *table, const char *last)
 
 /* ---- Lines ---- */
 
-void table_row_number(struct table_row *row, size_t column, int64_t number)
+void table_row_number(struct table_row *row, enum column_id id, int64_t number)
 {
 	if (number < 0)
 		return;
-	snprintf(row->numbers[column], sizeof(row->numbers[column]), "%" PRId64, number);
-	row->cells[column] = row->numbers[column];
+	snprintf(row->numbers[id], sizeof(row->numbers[id]), "%" PRId64, number);
+	row->cells[id] = row->numbers[id];
 }
 
 /* A number is written without quotes: it must be one, whoever sent it. */
@@ -315,23 +347,27 @@ static bool is_number(const char *text)
 static const char *text_of(const struct table *table, const struct column *column, const char *cell,
 			   char made[TIMESTAMP_MAX_BYTES])
 {
+	bool is_exact;
+
 	if (!cell || !*cell)
 		return "";
 	switch (column->kind) {
-	case COLUMN_TEXT:
-	case COLUMN_LIST:
+	case TEXT:
+	case LIST:
 		break;
-	case COLUMN_BOOLEAN:
+	case BOOLEAN:
 		return table->options->json ? cell : *cell == '1' ? "yes" : "no";
-	case COLUMN_NUMBER:
+	case NUMBER:
 		return is_number(cell) ? cell : "";
-	case COLUMN_DURATION:
+	case DURATION:
 		return is_number(cell) ? duration_show(made, strtoll(cell, NULL, 10)) : cell;
-	case COLUMN_TIME:
+	case TIME:
+	case EXACT_TIME:
 		if (!table_is_for_people(table))
 			return timestamp_rfc3339(made, strtoll(cell, NULL, 10));
+		is_exact = column->kind == EXACT_TIME && !table->is_on_screen;
 		return timestamp_local(made, strtoll(cell, NULL, 10),
-				       table->is_on_screen ? TIMESTAMP_LONG : column->form);
+				       is_exact ? TIMESTAMP_EXACT : TIMESTAMP_LONG);
 	}
 	return cell;
 }
@@ -386,7 +422,6 @@ static char *show(const struct table *table, const char *text)
 
 int table_add(struct table *table, const struct table_row *row, struct error *err)
 {
-	const struct column *columns = table->layout->columns;
 	const char *key = table->sorting ? row->cells[table->sorting - columns] : row->rank;
 	struct line *line = reallocarray(table->lines, table->line_count + 1, sizeof(*line));
 
@@ -422,7 +457,7 @@ static int compare_lines(const void *a, const void *b)
 
 static char *cell_of(const struct table *table, const struct line *line, size_t place)
 {
-	return line->cells[table->chosen[place].column - table->layout->columns];
+	return line->cells[table->chosen[place].column - columns];
 }
 
 /* ---- JSON ---- */
@@ -443,13 +478,13 @@ static void put_words(struct json *json, const char *name, char *text)
 
 static void put_value(struct json *json, const struct column *column, char *text)
 {
-	const bool is_list = column->kind == COLUMN_LIST;
+	const bool is_list = column->kind == LIST;
 
 	if (!*text)
 		json_text(json, column->name, NULL);
-	else if (column->kind == COLUMN_BOOLEAN)
+	else if (column->kind == BOOLEAN)
 		json_printf(json, column->name, *text == '1' ? "true" : "false");
-	else if (column->kind == COLUMN_NUMBER || (is_list && is_number(text) && *text != '-'))
+	else if (column->kind == NUMBER || (is_list && is_number(text) && *text != '-'))
 		json_printf(json, column->name, "%s", text);
 	else if (is_list)
 		put_words(json, column->name, text);
@@ -547,16 +582,16 @@ static void lay_out(struct table *table)
 {
 	for (size_t c = table->count; c-- > 0;) {
 		struct chosen *chosen = &table->chosen[c];
-		const char *common = chosen->column->common;
-		bool is_used = false;
+		const char *dull = chosen->column->dull;
+		bool is_used = !dull || !chosen->is_usual;
 
 		for (size_t i = 0; i < table->line_count; i++) {
 			const char *text = cell_of(table, &table->lines[i], c);
 
-			is_used |= *text && (!common || strcmp(text, common) != 0);
+			is_used |= *text && strcmp(text, dull ? dull : "") != 0;
 			chosen->width = MAX(chosen->width, terminal_width(&table->terminal, text));
 		}
-		if (!table->is_begun && chosen->is_usual && chosen->column->is_rare && !is_used)
+		if (!table->is_begun && !is_used)
 			leave_out(table, chosen);
 	}
 	if (table->is_on_screen)
@@ -566,8 +601,8 @@ static void lay_out(struct table *table)
 static void put_cell(const struct table *table, const struct chosen *chosen, const char *text,
 		     enum table_colour colour, char end, FILE *out)
 {
-	const enum column_kind kind = chosen->column->kind;
-	const bool is_right = kind == COLUMN_NUMBER || kind == COLUMN_DURATION;
+	const enum kind kind = chosen->column->kind;
+	const bool is_right = kind == NUMBER || kind == DURATION;
 	int gap = chosen->width - terminal_width(&table->terminal, text);
 
 	if (table->options->raw || (end == '\n' && !(is_right && *text)))
@@ -591,7 +626,7 @@ static void put_line(const struct table *table, const struct line *line, FILE *o
 			text = cut;
 		}
 		put_cell(table, chosen, text,
-			 line ? line->colours[chosen->column - table->layout->columns] : TABLE_BOLD,
+			 line ? line->colours[chosen->column - columns] : TABLE_BOLD,
 			 i + 1 < table->count ? ' ' : '\n', out);
 	}
 }
@@ -624,20 +659,14 @@ static void put_table(struct table *table, FILE *out)
 void table_print(struct table *table)
 {
 	terminal_init(&table->terminal, STDOUT_FILENO); /* its width may have changed */
-	put_table(table, stdout);
+	if (table->line_count > 0 || !table->options->follow)
+		put_table(table, stdout);
+	remove_lines(table);
 }
 
-void table_draw(struct table *table, FILE *out, int columns)
+void table_draw(struct table *table, FILE *out, int width)
 {
 	table->is_on_screen = true;
-	table->terminal.columns = columns;
+	table->terminal.columns = width;
 	put_table(table, out);
-}
-
-void table_flush(struct table *table)
-{
-	if (table->line_count > 0)
-		table_print(table);
-	remove_lines(table);
-	fflush(stdout);
 }

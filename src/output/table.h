@@ -11,45 +11,65 @@
 
 struct options;
 
-enum column_kind {
-	COLUMN_TEXT, /* if nothing is said */
-	COLUMN_NUMBER,
-	COLUMN_LIST,     /* words with commas between them, in JSON an array; or a number */
-	COLUMN_BOOLEAN,  /* "1" or "0": yes or no, in JSON true or false */
-	COLUMN_DURATION, /* milliseconds, or another text, which is shown as it is */
-	COLUMN_TIME,     /* milliseconds since the epoch: local time for people, else RFC 3339 */
+/* The columns of all tables, in the order in which help lists them. */
+enum column_id {
+	COLUMN_NAME,
+	COLUMN_TIME,
+	COLUMN_POSITION,
+	COLUMN_EVENT,
+	COLUMN_STATE,
+	COLUMN_MODE,
+	COLUMN_SLOT,
+	COLUMN_SLOTS,
+	COLUMN_OWNER,
+	COLUMN_HOST,
+	COLUMN_PID,
+	COLUMN_USER,
+	COLUMN_COMMAND,
+	COLUMN_REASON,
+	COLUMN_CLIENT,
+	COLUMN_HELD_MS,
+	COLUMN_LEASE_MS,
+	COLUMN_UNTIL,
+	COLUMN_HOLDS,
+	COLUMN_TOKEN,
+	COLUMN_WAITERS,
+	COLUMN_LAST_START,
+	COLUMN_LAST_OK,
+	COLUMN_WAITING_MS,
+	COLUMN_PRESENT,
+	COLUMN_WAITED_MS,
+	COLUMN_STATUS,
+	COLUMN_CAUSE,
+	COLUMN_BY,
+	COLUMN_HELD,
+	COLUMN_LEASE,
+	COLUMN_WAITING,
+	COLUMN_WAITED,
+	COLUMN_WHO,
+	COLUMN_COUNT,
 };
 
-struct column {
-	const char *name; /* in capitals; in JSON in small letters */
-	enum column_kind kind;
-	int least; /* on a narrow screen a text may be cut down to this width; 0: not at all */
-	int spare; /* if that is not enough, the greatest is left out first; 0, or with -o: never */
-	enum timestamp_form form; /* of COLUMN_TIME for people */
-	bool is_rare;       /* people see it only if one of its cells has a text, or with -o ... */
-	const char *common; /* ... and another text than this; NULL: any */
-};
-
-/* The columns that a command can print. */
+/* A table that a command can print. Lists of columns are their names with commas between them. */
 struct layout {
-	const char *name; /* of the list in JSON */
-	const struct column *columns;
-	size_t column_count;
-	const char *people, *raw, *json; /* the usual columns of each format */
+	const char *name;                /* of the list in JSON */
+	const char *columns;             /* all that it has */
+	const char *people, *raw, *json; /* the usual ones of each format */
 	const char *screen;              /* those for people on a terminal; NULL: people */
 	const char *nothing;             /* a screen shows this instead of no lines */
 };
+
+/* The name of a column in capitals; NULL: the table does not have it. */
+const char *column_name(const struct layout *layout, enum column_id id);
+
+/* The meaning of a column in a few words. */
+const char *column_meaning(enum column_id id);
 
 /* Prints the names of the columns, for --help. */
 void column_help_names(const struct layout *layout, FILE *out);
 
 /* Prints the names and what they mean, one a line, for `-o help`. */
 void column_help_list(const struct layout *layout, FILE *out);
-
-/* The meaning of a column in a few words. */
-const char *column_meaning(const char *name);
-
-#define TABLE_COLUMNS_MAX 24
 
 /* The numbers are those of the terminal. */
 enum table_colour {
@@ -61,16 +81,16 @@ enum table_colour {
 	TABLE_MAGENTA = 35,
 };
 
-/* A cell for each column of a layout, NULL or "" when unknown. Starts as {0}. */
+/* A cell for each column, NULL or "" when unknown. Starts as {0}. */
 struct table_row {
-	const char *cells[TABLE_COLUMNS_MAX];
-	char numbers[TABLE_COLUMNS_MAX][24]; /* the texts of table_row_number */
-	enum table_colour colours[TABLE_COLUMNS_MAX];
+	const char *cells[COLUMN_COUNT];
+	char numbers[COLUMN_COUNT][24]; /* the texts of table_row_number */
+	enum table_colour colours[COLUMN_COUNT];
 	const char *rank; /* without --sort, lines are sorted by it */
 };
 
 /* Fills a cell; a negative number is unknown. */
-void table_row_number(struct table_row *row, size_t column, int64_t number);
+void table_row_number(struct table_row *row, enum column_id id, int64_t number);
 
 struct table;
 
@@ -95,14 +115,12 @@ void table_end(struct table *table, const char *last);
 /* Adds a line. The texts of the row are copied. */
 int table_add(struct table *table, const struct table_row *row, struct error *err);
 
-/* Writes the table to standard output; it fits there on a terminal. */
+/* Writes the lines that were added since the last time to standard output; they fit there on a
+ * terminal. The headings stand before the first. With --follow, no lines are nothing. */
 void table_print(struct table *table);
 
 /* Writes it for people, for a screen of so many columns. */
-void table_draw(struct table *table, FILE *out, int columns);
-
-/* Writes the lines that were added since the last time; the headings stand before the first. */
-void table_flush(struct table *table);
+void table_draw(struct table *table, FILE *out, int width);
 
 /* table may be NULL. */
 void table_close(struct table *table);

@@ -6,18 +6,15 @@
 
 #include "base/error.h"
 
-struct server;
-
 struct watch {
 	const char *title;
 	int64_t period_ms;
-	/* Asks `server`, and writes lines for a screen of so many columns, each with its newline.
-	 * Returns 0, with what is missing in *err (STATUS_OK: nothing), or -1 with *err. */
+	/* Writes lines for a screen of so many columns, each with its newline. Returns 0, with what
+	 * is missing in *err (STATUS_OK: nothing), or -1 with *err. */
 	int (*source)(void *data, FILE *out, int columns, struct error *err);
 	void *data;
-	struct server *server; /* while it is silent, the screen takes keys and signals */
 };
 
-/* Draws until q is typed (returns 0) or a signal comes (restores the terminal, and dies of it). If
- * the source fails the first time, returns -1; later failures are shown, and it is asked again. */
+/* Draws until a signal ends the process, or nothing can be written any more (returns 0). If the
+ * source fails the first time, returns -1; later failures are shown, and it is asked again. */
 int watch_run(const struct watch *watch, struct error *err);

@@ -225,6 +225,7 @@ static enum client_event lost(struct client *client, enum connection_event event
 
 	forget_connection(client);
 	client->error = client->connection.error;
+	connection_tell_trouble(&client->connection, &client->error);
 	if (event != CONNECTION_REFUSED && may_pass(client) &&
 	    connection_await(&client->connection))
 		return CLIENT_NOTHING;
@@ -291,6 +292,7 @@ static bool may_stay(const struct client *client, const char *text, bool of_subs
 static enum client_event stay(struct client *client, const char *cause)
 {
 	server_fail(client->connection.server, &client->error, STATUS_UNAVAILABLE, "use", cause);
+	connection_tell_trouble(&client->connection, &client->error);
 	unsend(client);
 	client->retried = true; /* it may have been carried out in part */
 	client->traffic.again_ms = clock_ms() + connection_back_off(&client->connection);
@@ -309,6 +311,7 @@ static enum client_event refused_for_now(struct client *client, const char *text
 	if (server_error_is(text, "LOADING") && may_load && connection_await(&client->connection)) {
 		server_fail(server, &client->connection.error, STATUS_UNAVAILABLE, "use", cause);
 		client->error = client->connection.error;
+		connection_tell_trouble(&client->connection, &client->error);
 		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
@@ -323,13 +326,13 @@ static enum client_event refused(struct client *client, const char *text, bool o
 {
 	const enum status status = server_error_status(text);
 	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES], names[1024] = "";
+	enum client_event event = CLIENT_REFUSED;
 
 	if (status == STATUS_REFUSED)
 		list_names(client, text, names, sizeof(names));
-	connection_hear(&client->connection, text, *names ? names : NULL);
 	if (status == STATUS_UNAVAILABLE)
-		return refused_for_now(client, text, of_subscription);
-	if (*names)
+		event = refused_for_now(client, text, of_subscription);
+	else if (*names)
 		tell_denied(client, strstr(text, " key") && client->request.script);
 	else if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG,
@@ -338,8 +341,12 @@ static enum client_event refused(struct client *client, const char *text, bool o
 	else
 		server_fail(client->connection.server, &client->error, status, "use",
 			    server_error_cause(cause, client->connection.server, text));
-	client->phase = REQUEST_NONE;
-	return CLIENT_REFUSED;
+	if (event == CLIENT_REFUSED) {
+		connection_tell_trouble(&client->connection, &client->error);
+		client->phase = REQUEST_NONE;
+	}
+	connection_tell_words(&client->connection, text, names);
+	return event;
 }
 
 /* ---- What comes in ---- */
@@ -363,11 +370,6 @@ static enum client_event take_push(struct client *client, redisReply *push)
 	const redisReply *text;
 	bool fits;
 
-	if (client->tracks && push->elements == 2 && is_text(push->element[0], "invalidate")) {
-		client->reply = push->element[1];
-		push->element[1] = NULL;
-		return CLIENT_CHANGED;
-	}
 	if (push->elements != 3)
 		return CLIENT_NOTHING;
 	if (is_text(push->element[0], "subscribe") || is_text(push->element[0], "ssubscribe"))
@@ -534,7 +536,7 @@ void client_tell_late(const struct client *client, struct error *err)
 			    connection_lateness(connection));
 }
 
-bool client_has_greeted(const struct client *client)
+static bool has_greeted(const struct client *client)
 {
 	return is_open(client) && client->connection.handshake.due == 0;
 }
@@ -553,14 +555,14 @@ static bool may_send(const struct client *client)
 	const bool is_known = !server_is_list(server) && !server->db;
 
 	return client->phase == REQUEST_WAITING &&
-	       (is_known ? is_open(client) : client_has_greeted(client));
+	       (is_known ? is_open(client) : has_greeted(client));
 }
 
 /* Until the handshake is answered, the connection watches the time: another seed may do. */
 static int64_t due_ms(const struct client *client)
 {
-	return client->phase >= REQUEST_SENT && client_has_greeted(client) ? client->traffic.due_ms
-									   : NEVER_MS;
+	return client->phase >= REQUEST_SENT && has_greeted(client) ? client->traffic.due_ms
+								    : NEVER_MS;
 }
 
 static enum client_event step(struct client *client)
@@ -595,6 +597,24 @@ static enum client_event step(struct client *client)
 	return event;
 }
 
+/* A server that is not there yet: people at a terminal wait for it. */
+static void tell_absence(struct client *client)
+{
+	const struct connection *connection = &client->connection;
+	const int64_t from_ms = connection->until_ms - connection->timeout_ms;
+	struct connection_story *story = &client->connection.story;
+	static const char words[] = "; trying again";
+	char text[4 * MESSAGE_CHARACTERS + 1];
+
+	if (!story->messenger || story->messenger->verbose || story->told_absence ||
+	    !client->keen || client->ever_answered || !client->error.status ||
+	    !connection->awaited || clock_ms() < from_ms + ABSENCE_MS || !isatty(STDERR_FILENO))
+		return;
+	story->told_absence = true;
+	shorten_to(text, MESSAGE_CHARACTERS - strlen(words), client->error.text);
+	complain_in_passing("%s", strcat(text, words));
+}
+
 /* If we are late ourselves, perhaps because we were stopped, the reply may have come. */
 enum client_event client_step(struct client *client)
 {
@@ -603,6 +623,7 @@ enum client_event client_step(struct client *client)
 
 	client->traffic.more = false;
 	event = step(client);
+	tell_absence(client);
 	if (was_due && clock_ms() >= due_ms(client))
 		return fail_connection(client, STATUS_UNAVAILABLE, "reach", "no reply in time");
 	return event;
@@ -660,7 +681,7 @@ void client_cancel(struct client *client)
 
 bool client_is_still(const struct client *client)
 {
-	return client_has_greeted(client) && !client_has_request(client) &&
+	return has_greeted(client) && !client_has_request(client) &&
 	       client->traffic.owed_count == 0 && connection_is_silent(&client->connection);
 }
 
@@ -673,18 +694,11 @@ enum goal {
 	TO_SEND, /* the system has all of the request */
 };
 
-/* After which failures a call goes on. */
-enum patience {
-	NEVER,    /* none */
-	ON_BREAK, /* when a connection that was made has broken */
-	ALWAYS,   /* when the server is away for any cause */
-};
-
 static bool is_reached(const struct client *client, enum goal goal, enum client_event event)
 {
 	switch (goal) {
 	case TO_GREET:
-		return client_has_greeted(client);
+		return has_greeted(client);
 	case TO_BE_ANSWERED:
 		return event == CLIENT_REPLY;
 	case TO_HEAR:
@@ -696,31 +710,16 @@ static bool is_reached(const struct client *client, enum goal goal, enum client_
 	       (client->phase >= REQUEST_SENT && !connection_is_sending(&client->connection));
 }
 
-static bool is_over(const struct client *client, enum client_event event, enum patience patience)
+/* The next connection may work, after one that broke. */
+static bool is_over(const struct client *client, enum client_event event, bool patient)
 {
 	const bool goes_on = client->error.status == STATUS_UNAVAILABLE &&
-			     (patience == ALWAYS || (patience == ON_BREAK &&
-						     client->connection.trouble == TROUBLE_BROKE));
+			     (patient || client->connection.trouble == TROUBLE_BROKE);
 
 	return event == CLIENT_REFUSED || (event == CLIENT_FAILED && !goes_on);
 }
 
-/* Waits until wake_ms at most, in a poll of its own, or where the server's `meanwhile` waits. */
-static int await_event(const struct client *client, struct pollfd *slot, int64_t wake_ms,
-		       struct error *err)
-{
-	const struct meanwhile *meanwhile = client->connection.server->meanwhile;
-	const int64_t left = earliest(wake_ms - clock_ms(), INT_MAX);
-
-	if (!meanwhile)
-		poll(slot, 1, left > 0 ? (int)left : 0);
-	else if (!meanwhile->await(meanwhile->data, slot, wake_ms))
-		return fail(err, STATUS_OS,
-			    "cannot wait for the server: the user has quit"); /* unseen */
-	return 0;
-}
-
-static int await(struct client *client, enum goal goal, int64_t until_ms, enum patience patience,
+static int await(struct client *client, enum goal goal, int64_t until_ms, bool patient,
 		 struct error *err)
 {
 	struct pollfd slot;
@@ -728,11 +727,9 @@ static int await(struct client *client, enum goal goal, int64_t until_ms, enum p
 	for (;;) {
 		enum client_event event = client_step(client);
 
-		if (client->steps)
-			connection_trace_tell(client->steps, client);
 		if (is_reached(client, goal, event))
 			return 0;
-		if (is_over(client, event, patience)) {
+		if (is_over(client, event, patient)) {
 			*err = client->error;
 			return -1;
 		}
@@ -744,14 +741,15 @@ static int await(struct client *client, enum goal goal, int64_t until_ms, enum p
 			client_tell_late(client, err);
 			return goal == TO_HEAR ? 0 : -1;
 		}
-		if (await_event(client, &slot, wake, err) < 0)
-			return -1;
+		const int64_t left = earliest(wake - clock_ms(), INT_MAX);
+
+		poll(&slot, 1, left > 0 ? (int)left : 0);
 	}
 }
 
 /* A server that goes away is an error to report: SIGPIPE must not end the command. */
 static int await_without_sigpipe(struct client *client, enum goal goal, int64_t until_ms,
-				 enum patience patience, struct error *err)
+				 bool patient, struct error *err)
 {
 	const struct timespec at_once = {0};
 	sigset_t pipe, before;
@@ -760,7 +758,7 @@ static int await_without_sigpipe(struct client *client, enum goal goal, int64_t 
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &pipe, &before);
-	result = await(client, goal, until_ms, patience, err);
+	result = await(client, goal, until_ms, patient, err);
 	if (!sigismember(&before, SIGPIPE))
 		sigtimedwait(&pipe, NULL, &at_once);
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -775,8 +773,7 @@ int client_call(struct client *client, const struct request *request, int64_t un
 	client_request(client, request);
 	/* a call does not wait for the pause after another one that failed */
 	client->connection.retry_ms = 0;
-	result = await_without_sigpipe(client, TO_BE_ANSWERED, until_ms,
-				       patient ? ALWAYS : ON_BREAK, err);
+	result = await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, patient, err);
 	/* a reply that comes too late must not answer the next request */
 	if (result < 0)
 		client_cancel(client);
@@ -786,7 +783,7 @@ int client_call(struct client *client, const struct request *request, int64_t un
 int client_connect(struct client *client, int64_t until_ms, struct error *err)
 {
 	client->eager = true;
-	return await_without_sigpipe(client, TO_GREET, until_ms, ON_BREAK, err);
+	return await_without_sigpipe(client, TO_GREET, until_ms, false, err);
 }
 
 void client_finish(struct client *client, int64_t until_ms)
@@ -794,13 +791,13 @@ void client_finish(struct client *client, int64_t until_ms)
 	struct error ignored;
 
 	if (client_has_request(client))
-		await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, NEVER, &ignored);
+		await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, false, &ignored);
 	client_cancel(client);
 }
 
 int client_listen(struct client *client, int64_t until_ms, struct error *err)
 {
-	return await_without_sigpipe(client, TO_HEAR, until_ms, NEVER, err);
+	return await_without_sigpipe(client, TO_HEAR, until_ms, false, err);
 }
 
 void client_tell(struct client *client, const struct request *request, int64_t until_ms)
@@ -809,101 +806,25 @@ void client_tell(struct client *client, const struct request *request, int64_t u
 
 	client_request(client, request);
 	client->connection.retry_ms = 0;
-	await_without_sigpipe(client, TO_SEND, until_ms, NEVER, &ignored);
+	await_without_sigpipe(client, TO_SEND, until_ms, false, &ignored);
 }
 
-/* ---- Telling the steps ---- */
-
-/* Where there may be several servers, the endpoint says which one it is. */
-static void tell_connection(struct connection_trace *steps, const struct connection *connection)
-{
-	const bool is_one =
-		connection->server->kind == SERVER_LOCAL || connection->server->kind == SERVER_UNIX;
-	char took[DURATION_MAX_BYTES];
-
-	if (connection->story.connections == steps->connections)
-		return;
-	steps->connections = connection->story.connections;
-	steps->trouble[0] = '\0';
-	duration_show(took, connection->story.took_ms);
-	if (is_one)
-		message_step(steps->messenger, "connected to %s after %s",
-			     server_shown(connection->server), took);
-	else
-		message_step(steps->messenger, "connected to %s:%u after %s",
-			     connection->endpoint.host, connection->endpoint.port, took);
-}
-
-/* The same trouble may come back many times a second. */
-static void tell_trouble(struct connection_trace *steps, const struct error *error)
-{
-	if (!error->status || strcmp(error->text, steps->trouble) == 0)
-		return;
-	snprintf(steps->trouble, sizeof(steps->trouble), "%s", error->text);
-	message_step(steps->messenger, "%s", error->text);
-}
-
-static void tell_words(struct connection_trace *steps, const struct connection_story *story)
-{
-	if (story->refusals != steps->refusals)
-		message_step(steps->messenger, "the server says: %s", story->said);
-	steps->refusals = story->refusals;
-}
+/* ---- Telling what the client is asked to do ---- */
 
 void connection_trace_ask(const struct client *client, const char *question, const char *about)
 {
-	if (client->steps)
-		message_step(client->steps->messenger, "asking %s%s%s", question, *about ? " " : "",
-			     about);
+	const struct messenger *messenger = client->connection.story.messenger;
+
+	if (messenger)
+		message_step(messenger, "asking %s%s%s", question, *about ? " " : "", about);
 }
 
 void connection_trace_answer(const struct client *client)
 {
+	const struct messenger *messenger = client->connection.story.messenger;
 	char took[DURATION_MAX_BYTES];
 
-	if (client->steps)
-		message_step(client->steps->messenger, "the server has answered after %s",
+	if (messenger)
+		message_step(messenger, "the server has answered after %s",
 			     duration_show(took, clock_ms() - client->sent_ms));
-}
-
-void connection_trace_skip(struct connection_trace *steps, const struct client *client)
-{
-	steps->connections = client->connection.story.connections;
-	steps->launches = client->connection.story.launches;
-	steps->refusals = client->connection.story.refusals;
-}
-
-static void tell_absence(struct connection_trace *steps, const struct client *client)
-{
-	const struct connection *connection = &client->connection;
-	const int64_t from_ms = connection->until_ms - connection->timeout_ms;
-	static const char words[] = "; trying again";
-	char text[4 * MESSAGE_CHARACTERS + 1];
-
-	if (steps->told_absence || !client->keen || client->ever_answered ||
-	    !client->error.status || !connection->awaited || clock_ms() < from_ms + ABSENCE_MS ||
-	    !isatty(STDERR_FILENO))
-		return;
-	steps->told_absence = true;
-	shorten_to(text, MESSAGE_CHARACTERS - strlen(words), client->error.text);
-	complain_in_passing("%s", strcat(text, words));
-}
-
-void connection_trace_tell(struct connection_trace *steps, const struct client *client)
-{
-	const struct connection *connection = &client->connection;
-
-	if (!steps->messenger->verbose) {
-		tell_absence(steps, client);
-		return;
-	}
-	if (connection->story.launches != steps->launches)
-		message_step(steps->messenger, "no private server runs; starting one");
-	steps->launches = connection->story.launches;
-	/* a server that refuses the first request does so in the step that connects */
-	if (connection->story.refusals != steps->refusals)
-		tell_connection(steps, connection);
-	tell_trouble(steps, &client->error);
-	tell_words(steps, &connection->story);
-	tell_connection(steps, connection);
 }

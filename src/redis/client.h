@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "redis/connection.h"
 
-struct messenger;
 struct redisReply;
 struct script;
 struct server;
@@ -49,8 +48,6 @@ enum client_event {
 	CLIENT_NOTHING, /* wait as client_wait says */
 	CLIENT_REPLY,   /* client->reply answers the request; it lives until the next step */
 	CLIENT_MESSAGE, /* client->message was published, on client->channels[client->heard_on] */
-	CLIENT_CHANGED, /* client->reply lists keys that have changed, or is no list if all may
-			 * have; only if client->tracks */
 	CLIENT_FAILED,  /* client->error; the connection, and the request, are tried again */
 	CLIENT_REFUSED, /* client->error: what the server says of the request, or of us, is final */
 };
@@ -86,9 +83,8 @@ struct client {
 	struct connection connection;
 	struct traffic traffic;
 	int64_t timeout_ms;
-	bool eager;  /* connects also when there is nothing to ask */
-	bool keen;   /* a server that is not there yet, or loads its data, has the whole timeout */
-	bool tracks; /* the server was asked to tell which keys change; see tracking.h */
+	bool eager; /* connects also when there is nothing to ask */
+	bool keen;  /* a server that is not there yet, or loads its data, has the whole timeout */
 	struct request request;
 	enum request_phase phase;
 	bool retried;       /* the request was sent before, perhaps over an earlier connection */
@@ -102,11 +98,10 @@ struct client {
 	char message[MESSAGE_MAX_BYTES]; /* "" if it is longer, or has a zero byte in it */
 	int heard_on;                    /* -1: a channel that we never subscribed to */
 	struct error error;
-	struct connection_trace *steps; /* client_call tells them; NULL: it tells none */
 };
 
 /* Nothing is connected until a request is made. timeout_ms bounds an attempt to connect and a reply
- * that is due. */
+ * that is due. What happens is told to client->connection.story.messenger, if that is set. */
 void client_init(struct client *client, const struct server *server, int64_t timeout_ms);
 
 /* Closes this process's end without telling the server anything. */
@@ -143,9 +138,6 @@ bool client_is_still(const struct client *client);
  * or else what the connection still waits for. */
 void client_tell_late(const struct client *client, struct error *err);
 
-/* Whether it is connected, and the server has answered the greeting. */
-bool client_has_greeted(const struct client *client);
-
 /* ---- For commands that do one thing: these wait ---- */
 
 /* Connects and greets, with the patience of client_call. */
@@ -171,26 +163,10 @@ void client_finish(struct client *client, int64_t until_ms);
  * Gives up when the request has not left until then. */
 void client_tell(struct client *client, const struct request *request, int64_t until_ms);
 
-/* ---- The steps that a connection takes by itself are told (--verbose) ---- */
+/* ---- What the client is asked to do is told (--verbose) ---- */
 
-struct connection_trace {
-	const struct messenger *messenger;
-	unsigned connections; /* so many of them are told */
-	unsigned launches;
-	unsigned refusals;
-	bool told_absence;
-	char trouble[sizeof(((struct error *)0)->text)]; /* the last that was told, or "" */
-};
-
-/* Tells what is new since the last call: a private server's start, trouble, that it is connected.
- * Without --verbose it tells only people who wait for a server that is not there yet. */
-void connection_trace_tell(struct connection_trace *steps, const struct client *client);
-
-/* For a client with steps: tells what it is about to ask, "who holds lock" and the name, ... */
+/* What it is about to ask, "who holds lock" and the name, ... */
 void connection_trace_ask(const struct client *client, const char *question, const char *about);
 
 /* ... and how long the server took to answer. */
 void connection_trace_answer(const struct client *client);
-
-/* Skips the steps until now: another process has told them. */
-void connection_trace_skip(struct connection_trace *steps, const struct client *client);

@@ -19,35 +19,30 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 {
 	size_t i = 0;
 
-	while (i < nodes->count && (nodes->servers[i].seeds->port != endpoint->port ||
-				    strcmp(nodes->servers[i].seeds->host, endpoint->host) != 0))
+	while (i < nodes->count && (nodes->list[i].endpoint.port != endpoint->port ||
+				    strcmp(nodes->list[i].endpoint.host, endpoint->host) != 0))
 		i++;
 	return i;
 }
 
-/* Adds a server with the user, the password and the TLS files of `like`; without a host it is
- * `like` itself, on its unix socket. Returns false when there is no memory. */
-static bool add(struct cluster_nodes *nodes, const struct server *like,
+/* Adds a node with the user, the password and the TLS files of `like`; without a host it is `like`
+ * itself, on its unix socket. */
+static void add(struct cluster_nodes *nodes, const struct server *like,
 		const struct endpoint *endpoint)
 {
 	const bool is_ipv6 = strchr(endpoint->host, ':') != NULL;
-	struct server *server = &nodes->servers[nodes->count++];
+	struct cluster_node *node = &nodes->list[nodes->count++];
 
-	*server = *like;
-	server->seeds = malloc(sizeof(*endpoint));
-	server->label = *endpoint->host ? NULL : strdup(server_shown(like));
-	if (*endpoint->host) {
-		server->kind = SERVER_TCP;
-		server->seed_count = 1;
-	}
-	if (!server->seeds)
-		return false;
-	if (*endpoint->host &&
-	    asprintf(&server->label, "%s://%s%s%s:%u", like->tls ? "rediss" : "redis",
-		     is_ipv6 ? "[" : "", endpoint->host, is_ipv6 ? "]" : "", endpoint->port) < 0)
-		return false;
-	*server->seeds = *endpoint;
-	return server->label;
+	node->server = *like;
+	node->endpoint = *endpoint;
+	if (!*endpoint->host)
+		return;
+	node->server.kind = SERVER_TCP;
+	node->server.seeds = &node->endpoint;
+	node->server.seed_count = 1;
+	node->server.label = node->label;
+	snprintf(node->label, sizeof(node->label), "%s://%s%s%s:%u", like->tls ? "rediss" : "redis",
+		 is_ipv6 ? "[" : "", endpoint->host, is_ipv6 ? "]" : "", endpoint->port);
 }
 
 /* Reads a range of slots: FIRST LAST MASTER REPLICA..., where a node is HOST PORT ...; a host that
@@ -77,10 +72,9 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s", strerror(ENOMEM));
 }
 
-/* Notes in owners what the reply of CLUSTER SLOTS says. A node that is not known yet is added with
- * the user and password of `like`; without `like`, it has the place nodes->count. */
+/* Notes what the reply of CLUSTER SLOTS says. The nodes have the user and password of `like`. */
 static int read_owners(struct cluster_nodes *nodes, const struct client *client,
-		       const struct server *like, uint16_t owners[CLUSTER_SLOTS], struct error *err)
+		       const struct server *like, struct error *err)
 {
 	struct endpoint master;
 
@@ -91,136 +85,98 @@ static int read_owners(struct cluster_nodes *nodes, const struct client *client,
 			return reply_nonsense(err);
 		const size_t place = find(nodes, &master);
 
-		if (like && place == nodes->count && !add(nodes, like, &master))
-			return no_memory(err);
+		if (place == nodes->count)
+			add(nodes, like, &master);
 		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
 		     slot++)
-			owners[slot] = (uint16_t)(place + 1);
+			nodes->owners[slot] = (uint16_t)(place + 1);
 	}
 	return 0;
 }
 
-static const struct request which_slots = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
-
-bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms)
+static void begin_client(const struct cluster_nodes *nodes, struct client *client,
+			 const struct server *server)
 {
-	uint16_t owners[CLUSTER_SLOTS] = {0};
-	struct error ignored;
-	size_t i = 0;
-
-	while (nodes->owners && i < nodes->count &&
-	       cluster_nodes_has_lost(nodes, nodes->clients + i))
-		i++;
-	return nodes->owners && i < nodes->count &&
-	       client_call(&nodes->clients[i], &which_slots, until_ms, false, &ignored) == 0 &&
-	       read_owners(nodes, &nodes->clients[i], NULL, owners, &ignored) == 0 &&
-	       memcmp(owners, nodes->owners, sizeof(owners)) != 0;
+	client_init(client, server, nodes->timeout_ms);
+	client->connection.story.messenger = nodes->messenger;
 }
 
-/* Makes room for the clients and their steps. Those there were are closed. */
-static int make_room(struct cluster_nodes *nodes, size_t count, struct error *err)
+/* Lists the masters that the seed names; nothing is known of the slots if this fails. */
+static int find_masters(struct cluster_nodes *nodes, struct client *seed, int64_t until_ms,
+			struct error *err)
 {
-	const size_t room = count + 1; /* there may be none */
-
-	free(nodes->clients);
-	free(nodes->steps);
-	nodes->clients = calloc(room, sizeof(*nodes->clients));
-	nodes->steps = calloc(room, sizeof(*nodes->steps));
-	if (nodes->clients && nodes->steps)
-		return 0;
-	free(nodes->clients); /* none of them is initialised, so none may be closed */
-	nodes->clients = NULL;
-	no_memory(err);
-	return -1;
-}
-
-static void init_client(struct cluster_nodes *nodes, size_t place, const struct server *server,
-			int64_t timeout_ms)
-{
-	client_init(&nodes->clients[place], server, timeout_ms);
-	if (nodes->messenger)
-		nodes->clients[place].steps = &nodes->steps[place];
-	nodes->steps[place].messenger = nodes->messenger;
-}
-
-/* What the seed says; nothing is known of the slots if this fails. */
-static int find_masters(struct cluster_nodes *nodes, const struct client *seed,
-			const struct server *server, struct error *err)
-{
-	const size_t ranges = reply_count(seed->reply);
-
-	nodes->count = 0;
-	if (ranges > CLUSTER_SLOTS)
-		return reply_nonsense(err);
-	nodes->servers = calloc(ranges + 1, sizeof(*nodes->servers));
-	nodes->gaps = calloc(ranges + 1, sizeof(*nodes->gaps));
-	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
-	if (!nodes->servers || !nodes->gaps || !nodes->owners)
-		no_memory(err);
-	else if (read_owners(nodes, seed, server, nodes->owners, err) == 0)
-		return 0;
-	free(nodes->owners);
-	nodes->owners = NULL;
-	return -1;
-}
-
-/* Makes a client for each master, in place of the one that finds them. */
-static int reach_masters(struct cluster_nodes *nodes, const struct server *server, int64_t until_ms,
-			 struct error *err)
-{
-	struct client *seed = nodes->clients;
-	const int64_t timeout_ms = seed->timeout_ms;
-	int result;
+	static const struct request which_slots = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
+	size_t ranges;
 
 	connection_trace_ask(seed, "which nodes there are", "");
 	if (client_call(seed, &which_slots, until_ms, false, err) < 0)
 		return -1;
-	result = find_masters(nodes, seed, server, err);
-	client_close(seed);
-	free(seed);
-	nodes->clients = NULL;
-	if (result < 0 || make_room(nodes, nodes->count, err) < 0)
+	ranges = reply_count(seed->reply);
+	if (ranges > CLUSTER_SLOTS)
+		return reply_nonsense(err);
+	nodes->list = calloc(ranges + 1, sizeof(*nodes->list)); /* there may be none */
+	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
+	if (!nodes->list || !nodes->owners)
+		return no_memory(err);
+	if (read_owners(nodes, seed, seed->connection.server, err) < 0)
 		return -1;
 	for (size_t i = 0; i < nodes->count; i++)
-		init_client(nodes, i, &nodes->servers[i], timeout_ms);
+		begin_client(nodes, &nodes->list[i].client, &nodes->list[i].server);
 	return 0;
+}
+
+/* Makes a client for each master, in place of the one that finds them. */
+static int reach_masters(struct cluster_nodes *nodes, int64_t until_ms, struct error *err)
+{
+	struct cluster_node *seed = nodes->list;
+	int result;
+
+	nodes->list = NULL;
+	nodes->count = 0;
+	result = find_masters(nodes, &seed->client, until_ms, err);
+	client_close(&seed->client);
+	free(seed);
+	if (result == 0)
+		return 0;
+	nodes->count = 0; /* none has a client */
+	free(nodes->owners);
+	nodes->owners = NULL;
+	return -1;
 }
 
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
 		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
 		       struct error *err)
 {
-	*nodes = (struct cluster_nodes){.messenger = messenger};
-	if (make_room(nodes, 1, err) < 0)
-		return -1;
-	init_client(nodes, 0, server, timeout_ms);
+	*nodes = (struct cluster_nodes){.messenger = messenger, .timeout_ms = timeout_ms};
+	nodes->list = calloc(1, sizeof(*nodes->list));
+	if (!nodes->list)
+		return no_memory(err);
+	begin_client(nodes, &nodes->list->client, server);
 	nodes->count = 1;
-	if (client_connect(nodes->clients, until_ms, err) < 0)
+	if (client_connect(&nodes->list->client, until_ms, err) < 0)
 		return -1;
-	return nodes->clients->connection.handshake.is_cluster
-		       ? reach_masters(nodes, server, until_ms, err)
+	return nodes->list->client.connection.handshake.is_cluster
+		       ? reach_masters(nodes, until_ms, err)
 		       : 0;
 }
 
 void cluster_nodes_close(struct cluster_nodes *nodes)
 {
-	for (size_t i = 0; i < nodes->count; i++) {
-		if (nodes->clients)
-			client_close(&nodes->clients[i]);
-		if (nodes->servers) {
-			free(nodes->servers[i].seeds);
-			free(nodes->servers[i].label);
-		}
-	}
+	for (size_t i = 0; i < nodes->count; i++)
+		client_close(&nodes->list[i].client);
 	free(nodes->owners);
-	free(nodes->gaps);
-	free(nodes->clients);
-	free(nodes->steps);
-	free(nodes->servers);
+	free(nodes->list);
 	*nodes = (struct cluster_nodes){0};
 }
 
 /* ---- What cannot be seen ---- */
+
+/* The client is the first member of its node. */
+static struct cluster_node *node_of(const struct client *client)
+{
+	return (struct cluster_node *)(uintptr_t)client;
+}
 
 bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client,
 			const struct error *why)
@@ -230,7 +186,7 @@ bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client
 
 	if (!nodes->owners || why->status != STATUS_UNAVAILABLE)
 		return false;
-	gap = &nodes->gaps[client - nodes->clients];
+	gap = &node_of(client)->gap;
 	*gap = *why;
 	hint = strstr(gap->text, SERVER_ERROR_HINT); /* too much for a list */
 	if (hint)
@@ -240,7 +196,7 @@ bool cluster_nodes_lose(struct cluster_nodes *nodes, const struct client *client
 
 bool cluster_nodes_has_lost(const struct cluster_nodes *nodes, const struct client *client)
 {
-	return nodes->owners && nodes->gaps[client - nodes->clients].status != STATUS_OK;
+	return nodes->owners && node_of(client)->gap.status != STATUS_OK;
 }
 
 size_t cluster_nodes_unseen(const struct cluster_nodes *nodes)
@@ -250,7 +206,7 @@ size_t cluster_nodes_unseen(const struct cluster_nodes *nodes)
 	for (size_t slot = 0; nodes->owners && slot < CLUSTER_SLOTS; slot++) {
 		const uint16_t owner = nodes->owners[slot];
 
-		count += owner == 0 || nodes->gaps[owner - 1].status != STATUS_OK;
+		count += owner == 0 || nodes->list[owner - 1].gap.status != STATUS_OK;
 	}
 	return count;
 }
@@ -283,11 +239,11 @@ bool cluster_nodes_show_gap(const struct cluster_nodes *nodes, size_t gap, char 
 	char slots[RANGES_NAMED * 16 + 48];
 
 	*text = '\0';
-	if (!nodes->owners || (gap > 0 && nodes->gaps[gap - 1].status == STATUS_OK) ||
+	if (!nodes->owners || (gap > 0 && nodes->list[gap - 1].gap.status == STATUS_OK) ||
 	    show_slots(nodes->owners, gap, slots, sizeof(slots)) == 0)
 		return false;
 	snprintf(text, size, "%s: %s", slots,
-		 gap > 0 ? nodes->gaps[gap - 1].text : "no node has them");
+		 gap > 0 ? nodes->list[gap - 1].gap.text : "no node has them");
 	return true;
 }
 

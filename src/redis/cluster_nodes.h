@@ -11,16 +11,23 @@
 
 #define CLUSTER_SLOTS 16384
 
+struct cluster_node {
+	struct client client;
+	struct error gap; /* why it cannot be seen; STATUS_OK: it can */
+	/* of a cluster; all else in the server belongs to that of the URL */
+	struct server server;
+	struct endpoint endpoint;
+	char label[HOST_MAX_BYTES + 24];
+};
+
 /* The servers that may have locks of a URL: the masters of a cluster, else the one there is. */
 struct cluster_nodes {
-	struct client *clients; /* one for each */
+	struct cluster_node *list;
 	size_t count;
+	uint16_t *owners; /* of each slot: 1 + the place of its node; 0: it has none. NULL: there is
+			   * no cluster */
 	const struct messenger *messenger; /* is told their steps; NULL: none is */
-	struct connection_trace *steps;    /* one for each client; NULL: they are not told */
-	/* of a cluster, else NULL */
-	struct server *servers; /* they own their seeds and labels, and borrow the rest */
-	uint16_t *owners;       /* of each slot: 1 + the place of its node; 0: it has none */
-	struct error *gaps;     /* of each node: why it cannot be seen; STATUS_OK: it can */
+	int64_t timeout_ms;
 };
 
 /* Finds the nodes until until_ms. `server` and `messenger` (which may be NULL) must outlive *nodes.
@@ -30,10 +37,6 @@ int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
 		       struct error *err);
 
 void cluster_nodes_close(struct cluster_nodes *nodes);
-
-/* Whether slots of a cluster have other masters by now than when the nodes were found. Not if no
- * node says so. */
-bool cluster_nodes_have_moved(struct cluster_nodes *nodes, int64_t until_ms);
 
 /* Notes that a node of a cluster did not answer: the other nodes can be seen all the same. Returns
  * false, and changes nothing, when that is no reason to go on without the node. */

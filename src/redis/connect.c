@@ -1,5 +1,5 @@
 /* A resolver has no deadline, and a lease has one. So each look-up is a thread of its own, which
- * writes the answer of getaddrinfo, or of getent, into a pipe. It is left to itself when its answer
+ * writes the answer of getaddrinfo into a pipe. It is left to itself when its answer
  * is not wanted any more. */
 #include "redis/connect.h"
 
@@ -16,9 +16,6 @@
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include "base/clock.h"
-#include "base/getent.h"
 
 /* The peer is gone after three probes without an answer, or TCP_USER_TIMEOUT if that is set. */
 #define KEEPALIVE_IDLE_S 10
@@ -91,20 +88,6 @@ struct answer {
 	struct addresses addresses;
 };
 
-/* Prints a line for each address and type of socket: "10.0.0.7 STREAM db.example". */
-static void ask_getent(const struct query *question, struct addresses *addresses)
-{
-	const struct endpoint *endpoint = &question->endpoint;
-	char text[4096], address[64], type[16];
-
-	getent("ahosts", endpoint->host, NEVER_MS, question->answer_fd, text, sizeof(text));
-	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
-		*end = '\0';
-		if (sscanf(line, "%63s %15s", address, type) == 2 && strcmp(type, "STREAM") == 0)
-			add(addresses, address, endpoint->port);
-	}
-}
-
 static void *look_up(void *argument)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
@@ -119,8 +102,6 @@ static void *look_up(void *argument)
 	if (answer.code == 0) {
 		found_addresses(&answer.addresses, found);
 		freeaddrinfo(found);
-	} else {
-		ask_getent(question, &answer.addresses);
 	}
 	/* fails if the look-up was dropped */
 	(void)!write(question->answer_fd, &answer, sizeof(answer));

@@ -13,9 +13,9 @@
 
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/message.h"
 #include "base/text.h"
 #include "redis/local_server.h"
-#include "redis/password.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/server_error.h"
@@ -43,7 +43,6 @@ void connection_init(struct connection *connection, const struct server *server,
 		.back_off_max_ms = BACK_OFF_MAX_MS,
 		.fd = -1,
 		.local_folder = -1,
-		.handshake.with_password = server->sentinel_password != NULL,
 	};
 }
 
@@ -104,13 +103,43 @@ void connection_is_well(struct connection *connection)
 	connection_give_up(connection);
 }
 
-void connection_hear(struct connection *connection, const char *text, const char *needed)
+/* ---- What people are told ---- */
+
+void connection_tell_words(const struct connection *connection, const char *text,
+			   const char *needed)
+{
+	if (connection->story.messenger)
+		message_step(connection->story.messenger, "the server says: %s%s%s", text,
+			     *needed ? "; needed:" : "", needed);
+}
+
+void connection_tell_trouble(struct connection *connection, const struct error *error)
 {
 	struct connection_story *story = &connection->story;
 
-	snprintf(story->said, sizeof(story->said), "%s%s%s", text, needed ? "; needed:" : "",
-		 needed ? needed : "");
-	story->refusals++;
+	if (!story->messenger || strcmp(error->text, story->trouble) == 0)
+		return;
+	strcpy(story->trouble, error->text);
+	message_step(story->messenger, "%s", error->text);
+}
+
+/* The server has greeted us. Where there may be several, the endpoint says which one it is. */
+static void tell_connection(struct connection *connection)
+{
+	const struct server *server = connection->server;
+	const bool is_one = server->kind == SERVER_LOCAL || server->kind == SERVER_UNIX;
+	struct connection_story *story = &connection->story;
+	char took[DURATION_MAX_BYTES], port[8] = "";
+
+	duration_show(took, clock_ms() - story->begun_ms);
+	story->begun_ms = 0;
+	story->has_greeted = true;
+	story->trouble[0] = '\0';
+	if (!is_one)
+		snprintf(port, sizeof(port), ":%u", connection->endpoint.port);
+	if (story->messenger)
+		message_step(story->messenger, "connected to %s%s after %s",
+			     is_one ? server_shown(server) : connection->endpoint.host, port, took);
 }
 
 void connection_send(struct connection *connection, int argc, const char **argv)
@@ -294,10 +323,11 @@ static void greet(struct connection *connection, int argc, const char **argv)
 /* The password that the file has now, or else the one that is known. */
 static const char *fresh(const char *file, const char *known, char text[PASSWORD_MAX_BYTES + 2])
 {
-	return file && !password_read(read_file_open_prompt(file), text) ? text : known;
+	return file && !password_read(read_file_open(file), text) ? text : known;
 }
 
-/* A sentinel gets the user and the password for sentinels, or else those for the server. */
+/* A sentinel gets the user and the password for sentinels, or else those for the server. It may
+ * want none: then it may refuse them, and answers the question all the same. */
 static void greet_sentinel(struct connection *connection)
 {
 	const struct server *server = connection->server;
@@ -309,7 +339,7 @@ static void greet_sentinel(struct connection *connection)
 	const char *auth[] = {"AUTH", user ? user : "default", fresh(file, password, text)};
 	const char *ask[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", server->master};
 
-	if (connection->handshake.with_password)
+	if (password)
 		greet(connection, 3, auth);
 	greet(connection, 3, ask);
 }
@@ -396,11 +426,11 @@ static enum connection_event take_from_server(struct connection *connection,
 static const char *sentinel_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
 				  const char *text)
 {
-	if (server_error_is(text, "NOAUTH"))
-		return "it wants a password: --sentinel-password-file";
 	if (strstr(text, "unknown command"))
 		return "it is no sentinel";
-	if (!server_error_is(text, "WRONGPASS") || !server->sentinel_password)
+	if (server_error_is(text, "NOAUTH") && !server->sentinel_password && !server->password)
+		return "it wants a password: --sentinel-password-file";
+	if (!server_error_is(text, "NOAUTH") || !server->sentinel_password)
 		return server_error_cause(cause, server, text);
 	snprintf(cause, CAUSE_MAX_BYTES, "it refuses this user, or the password from %s",
 		 server->sentinel_from);
@@ -412,13 +442,6 @@ static enum connection_event sentinel_refused(struct connection *connection, con
 	const enum status status = server_error_status(text);
 	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
 
-	if (status == STATUS_REFUSED && !connection->handshake.with_password &&
-	    connection->server->password) {
-		connection->handshake.with_password = true;
-		connection->route.tried--; /* the same one, now with the password */
-		connection_drop(connection);
-		return CONNECTION_NOTHING;
-	}
 	fail(&connection->error, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
 	     "cannot ask sentinel %s:%u: %s",
 	     shorten_middle(shown, SHORT_CHARACTERS, connection->endpoint.host),
@@ -443,10 +466,10 @@ static enum connection_event take_from_sentinel(struct connection *connection,
 	char name[SHORT_MAX_BYTES], shown[SHORT_MAX_BYTES];
 	struct endpoint master;
 
-	if (reply->type == REDIS_REPLY_ERROR)
-		return sentinel_refused(connection, reply->str);
 	if (connection->handshake.due > 0)
 		return CONNECTION_NOTHING;
+	if (reply->type == REDIS_REPLY_ERROR)
+		return sentinel_refused(connection, reply->str);
 	if (read_master(reply, &master)) {
 		keep_seed(connection);
 		connection->route.named = master;
@@ -464,20 +487,16 @@ static enum connection_event take_from_sentinel(struct connection *connection,
 static enum connection_event take_greeting(struct connection *connection, const redisReply *reply)
 {
 	struct handshake *handshake = &connection->handshake;
-	struct connection_story *story = &connection->story;
 	enum connection_event event;
 
 	if (reply->type == REDIS_REPLY_ERROR)
-		connection_hear(connection, reply->str, NULL);
+		connection_tell_words(connection, reply->str, "");
 	handshake->due--;
 	event = handshake->to_sentinel ? take_from_sentinel(connection, reply)
 				       : take_from_server(connection, reply);
 	if (event == CONNECTION_NOTHING && connection->stage == CONNECTION_OPEN &&
-	    handshake->due == 0) {
-		story->took_ms = clock_ms() - story->begun_ms;
-		story->begun_ms = 0;
-		story->connections++;
-	}
+	    handshake->due == 0)
+		tell_connection(connection);
 	return event;
 }
 
@@ -580,8 +599,8 @@ static enum connection_event start_local(struct connection *connection)
 		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
 	if (local_server_start(connection->local_folder, &connection->error) < 0)
 		return lost(connection);
-	if (!connection->awaited)
-		connection->story.launches++;
+	if (!connection->awaited && connection->story.messenger)
+		message_step(connection->story.messenger, "no private server runs; starting one");
 	if (connection_await(connection))
 		return CONNECTION_NOTHING;
 	local_server_failure(connection->local_folder, &connection->error);
@@ -691,7 +710,7 @@ static enum connection_event greeting_broke(struct connection *connection)
 {
 	const struct server *server = connection->server;
 	const bool may_speak_tls =
-		connection->story.connections == 0 && server->seed_count > 0 && !server->tls;
+		!connection->story.has_greeted && server->seed_count > 0 && !server->tls;
 	char cause[192];
 
 	snprintf(cause, sizeof(cause), "%.128s%s", connection->redis->errstr,
@@ -718,9 +737,8 @@ static enum connection_event broken(struct connection *connection)
 		return failed_with(connection, STATUS_UNAVAILABLE, "reach",
 				   "it speaks TLS (rediss://)");
 	return failed_with(connection, STATUS_BUG, "understand",
-			   connection->story.connections == 0
-				   ? "it is no Redis or Valkey server"
-				   : "it sent something that is no reply");
+			   connection->story.has_greeted ? "it sent something that is no reply"
+							 : "it is no Redis or Valkey server");
 }
 
 /* Sets *reply to the next one, or NULL if it has not come. Returns -1 when the connection broke. */

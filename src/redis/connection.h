@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "redis/connect.h"
 
+struct messenger;
 struct redisContext;
 struct redisReply;
 struct server;
@@ -43,11 +44,10 @@ enum connection_trouble {
 
 /* The first exchange, and what it has told us about the other end. */
 struct handshake {
-	unsigned due;       /* replies still to come; 0: the server has greeted us, if it is open */
-	bool to_sentinel;   /* the other end is a sentinel */
-	bool with_password; /* sentinels want the password */
-	bool is_cluster;    /* as its HELLO said */
-	bool shards;        /* the cluster knows sharded channels */
+	unsigned due;     /* replies still to come; 0: the server has greeted us, if it is open */
+	bool to_sentinel; /* the other end is a sentinel */
+	bool is_cluster;  /* as its HELLO said */
+	bool shards;      /* the cluster knows sharded channels */
 };
 
 /* The choice of the other end. */
@@ -63,14 +63,13 @@ struct route {
 	unsigned redirections; /* since an answer */
 };
 
-/* What --verbose tells; the counters never go back. */
+/* What people are told: each step with --verbose. */
 struct connection_story {
-	unsigned connections; /* so many have been greeted */
-	unsigned launches;    /* so often a private server was found not to run */
-	unsigned refusals;    /* so often the server refused something */
-	char said[512];       /* in its own words, the last time */
-	int64_t begun_ms;     /* when the first attempt for the next connection began, or 0 */
-	int64_t took_ms;      /* so long the last one took */
+	const struct messenger *messenger; /* NULL: nothing is told */
+	int64_t begun_ms;  /* when the first attempt for the next connection began, or 0 */
+	bool has_greeted;  /* a server has greeted us, on this connection or before */
+	bool told_absence; /* that a server is awaited which is not there yet */
+	char trouble[sizeof(((struct error *)0)->text)]; /* the last since it was there, or "" */
 };
 
 /* The way to a server: which of several, the private server's start, names, sockets, TLS,
@@ -121,8 +120,12 @@ bool connection_redirect(struct connection *connection, const char *text);
 /* The server has answered a request. */
 void connection_is_well(struct connection *connection);
 
-/* Keeps the server's own words, for --verbose; `needed` (or NULL) is what it may have refused. */
-void connection_hear(struct connection *connection, const char *text, const char *needed);
+/* Tells the server's own words; `needed` (or "") is what it may have refused. */
+void connection_tell_words(const struct connection *connection, const char *text,
+			   const char *needed);
+
+/* Tells a failure, unless it was the last that was told: it may come back many times a second. */
+void connection_tell_trouble(struct connection *connection, const struct error *error);
 
 /* Appends a command to what goes out next; CONNECTION_OPEN only. */
 void connection_send(struct connection *connection, int argc, const char **argv);

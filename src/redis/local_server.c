@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/getent.h"
 #include "base/text.h"
@@ -31,10 +31,11 @@
 #define MACHINE_ID_LENGTH 32
 #define FOLDER_NAME_MAX 80
 
-/* The descriptor under which a private server keeps the lock of its folder open. Our descriptors
- * stay above those that the server gets. */
+/* The descriptor under which a private server keeps the lock of its folder open. */
 #define LOCK_FD 3
-#define OURS_MIN_FD 10
+
+/* How to open a file in its folder. */
+#define NO_LINK (O_NOFOLLOW | O_NOCTTY)
 
 /* Between two attempts to start a server that ends at once. */
 #define START_AGAIN_MS 300
@@ -67,13 +68,8 @@ static const char server_conf[] = "# Written by fairlock whenever it starts this
 
 static bool read_machine_id(const char *path, char *id)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t length;
+	const ssize_t length = read_file(read_file_open(path), id, MACHINE_ID_LENGTH);
 
-	if (fd < 0)
-		return false;
-	length = read(fd, id, MACHINE_ID_LENGTH);
-	close(fd);
 	id[MACHINE_ID_LENGTH] = '\0';
 	return length == MACHINE_ID_LENGTH &&
 	       strspn(id, "0123456789abcdefABCDEF") == MACHINE_ID_LENGTH;
@@ -103,33 +99,24 @@ static int no_folder(struct error *err, const char *home, const char *cause)
 	return fail_about(err, STATUS_CONFIG, "use", folder, remedy);
 }
 
-/* Makes a folder if it is not there, and opens it. */
-static int enter(int parent, const char *name, int flags)
+/* Makes the folder if it is not there, and opens it. Those above it may be links. */
+static int enter(const char *home)
 {
-	const int cause = mkdirat(parent, name, 0700) < 0 && errno != EEXIST ? errno : 0;
-	const int folder = openat(parent, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[FOLDER_NAME_MAX], path[PATH_MAX + sizeof(BASE_PATH) + FOLDER_NAME_MAX];
+	const char *const names[] = {".local", "state", "fairlock", name};
+	size_t length = (size_t)snprintf(path, PATH_MAX, "%s", home);
+	int cause = 0, folder;
 
+	folder_name(name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		length += (size_t)snprintf(path + length, sizeof(path) - length, "/%s", names[i]);
+		if (mkdir(path, 0700) < 0 && errno != EEXIST && !cause)
+			cause = errno;
+	}
+	folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* a read-only file system says EROFS of a folder that exists, too */
 	if (folder < 0 && cause)
 		errno = cause;
-	return folder;
-}
-
-/* The folders above ours may be links. */
-static int enter_all(int home, const char *last)
-{
-	const char *const names[] = {".local", "state", "fairlock", last};
-	int folder = home;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const int next = enter(folder, names[i], names[i] == last ? O_NOFOLLOW : 0);
-
-		if (folder != home)
-			close(folder);
-		if (next < 0)
-			return -1;
-		folder = next;
-	}
 	return folder;
 }
 
@@ -154,15 +141,8 @@ static int check_folder(int folder, const char *home, struct error *err)
 
 static int open_folder(const char *home, struct error *err)
 {
-	char name[FOLDER_NAME_MAX];
-	int home_fd = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int folder;
+	const int folder = enter(home);
 
-	if (home_fd < 0)
-		return no_folder(err, home, strerror(errno));
-	folder_name(name);
-	folder = enter_all(home_fd, name);
-	close(home_fd);
 	if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
 		return no_folder(err, home, "a file or link is there instead of a folder");
 	if (folder < 0)
@@ -229,22 +209,14 @@ static bool find_program(char program[PATH_MAX])
 	       find_in(EXTRA_PATH, "valkey-server", program);
 }
 
-/* What the server starts with. The descriptors are at least OURS_MIN_FD. */
-struct start {
-	const char *program;
-	int folder;
-	int lock;
-	int log;
-	int null;
-};
-
 #ifdef __GLIBC__
 typedef __rlimit_resource_t resource_type;
 #else
 typedef int resource_type;
 #endif
 
-/* The caller's limits are not meant for a server that outlives it. */
+/* The caller's limits are not meant for a server that outlives it. Where there must be a limit, or
+ * the caller may not lift it, the server gets the most that the caller may have. */
 static void lift_limits(void)
 {
 	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
@@ -253,14 +225,10 @@ static void lift_limits(void)
 	struct rlimit limit;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		/* of these two the server gets as many as the caller may have */
-		if (types[i] != RLIMIT_NOFILE && types[i] != RLIMIT_NPROC &&
-		    setrlimit(types[i], &none) == 0)
+		if (setrlimit(types[i], &none) == 0 || getrlimit(types[i], &limit) < 0)
 			continue;
-		if (getrlimit(types[i], &limit) == 0) {
-			limit.rlim_cur = limit.rlim_max;
-			setrlimit(types[i], &limit);
-		}
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(types[i], &limit);
 	}
 }
 
@@ -290,149 +258,122 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int write_pid(int lock)
+/* The process id of a server stands in its lock. */
+static bool write_pid(void)
 {
 	char text[16];
-	int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+	const int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
 
-	if (pwrite(lock, text, (size_t)length, 0) != length)
-		return -1;
-	return ftruncate(lock, length);
+	return pwrite(LOCK_FD, text, (size_t)length, 0) == length &&
+	       ftruncate(LOCK_FD, length) == 0;
 }
 
-__attribute__((noreturn)) static void become_server(const struct start *start)
+static _Noreturn void become_server(char *program)
 {
-	char *const argv[] = {(char *)(uintptr_t)start->program, (char[]){"server.conf"}, NULL};
+	char *const argv[] = {program, (char[]){"server.conf"}, NULL};
 	char *const environment[] = {(char[]){"PATH=" SYSTEM_PATH}, NULL};
 
-	if (dup2(start->null, STDIN_FILENO) >= 0 && dup2(start->log, STDOUT_FILENO) >= 0 &&
-	    dup2(start->log, STDERR_FILENO) >= 0 && dup2(start->lock, LOCK_FD) >= 0 &&
-	    fchdir(start->folder) == 0 && write_pid(LOCK_FD) == 0) {
-		close_descriptors_from(LOCK_FD + 1, UINT_MAX);
-		lift_limits();
-		lift_priorities();
-		umask(077);
-		default_signals();
-		execve(start->program, argv, environment);
-	}
-	dprintf(STDERR_FILENO, "cannot run %s: %s\n", start->program, strerror(errno));
+	lift_limits();
+	lift_priorities();
+	default_signals();
+	if (write_pid())
+		execve(program, argv, environment);
+	dprintf(STDERR_FILENO, "cannot run %s: %s\n", program, strerror(errno));
 	_exit(STATUS_NOT_EXECUTABLE);
+}
+
+static bool write_conf(void)
+{
+	const ssize_t length = sizeof(server_conf) - 1;
+	const int fd = open("server.conf", O_WRONLY | O_CREAT | O_TRUNC | NO_LINK, 0600);
+	bool is_written;
+
+	if (fd < 0)
+		return false;
+	is_written = write(fd, server_conf, (size_t)length) == length;
+	close(fd);
+	errno = ENOSPC; /* if not */
+	return is_written;
+}
+
+/* Standard input, output and error, in the server's folder. */
+static bool open_files(void)
+{
+	struct stat st;
+
+	if (open("/dev/null", O_RDWR) != STDIN_FILENO ||
+	    open("server.log", O_WRONLY | O_CREAT | O_APPEND | NO_LINK, 0600) != STDOUT_FILENO ||
+	    dup2(STDOUT_FILENO, STDERR_FILENO) < 0 || fstat(STDOUT_FILENO, &st) < 0)
+		return false;
+	return st.st_size <= LOG_MAX_BYTES || ftruncate(STDOUT_FILENO, 0) == 0;
+}
+
+/* In a child: takes over the lock and nothing else of this process, which may have any descriptors
+ * open or closed, and starts the program. The child's status is 0, or the errno of what failed. */
+static _Noreturn void start_program(char *program, int folder, int lock)
+{
+	pid_t server;
+
+	setsid();
+	if (fchdir(folder) < 0 || dup2(lock, LOCK_FD) < 0 || fcntl(LOCK_FD, F_SETFD, 0) < 0)
+		_exit(errno);
+	close_descriptors_from(0, LOCK_FD - 1);
+	close_descriptors_from(LOCK_FD + 1, UINT_MAX);
+	if (!open_files() || !write_conf())
+		_exit(errno);
+	server = fork();
+	if (server == 0)
+		become_server(program);
+	_exit(server < 0 ? errno : 0);
 }
 
 /* Runs the server detached: as a child of init, or of a subreaper above us. The process in between
  * ends without SIGCHLD, and only __WALL waits for it: callers may ignore that signal, or wait for
- * children of their own when it comes. */
-static int detach(const struct start *start, struct error *err)
+ * children of their own when it comes. Does not wait until the server listens. Returns 0 or an
+ * errno. */
+static int detach(char *program, int folder, int lock)
 {
 	sigset_t all, before;
 	pid_t between;
-	int status = 0;
+	int status;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	between = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
-	if (between == 0) {
-		pid_t server;
-
-		setsid();
-		server = fork();
-		if (server == 0)
-			become_server(start);
-		_exit(server < 0 ? errno : 0);
-	}
-	if (between < 0)
-		status = errno;
+	if (between == 0)
+		start_program(program, folder, lock);
+	status = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (between > 0) {
-		while (waitpid(between, &status, __WALL) < 0 && errno == EINTR)
-			;
-		status = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
-	}
-	if (status)
-		return fail_about(err, STATUS_OS, "start", start->program, strerror(status));
-	return 0;
+	if (between < 0)
+		return status;
+	while (waitpid(between, &status, __WALL) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-/* Opens a file in a folder, on a descriptor that the server will not need for itself, even if this
- * process was started with 0, 1 or 2 closed. Returns the descriptor, or -1 with errno. */
-static int open_high(int folder, const char *name, int flags)
-{
-	int low = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-	int fd;
-
-	if (low < 0 || low >= OURS_MIN_FD)
-		return low;
-	fd = fcntl(low, F_DUPFD_CLOEXEC, OURS_MIN_FD);
-	close(low);
-	return fd;
-}
-
-static int write_conf(int folder)
-{
-	const size_t length = sizeof(server_conf) - 1;
-	int fd = open_high(folder, "server.conf", O_WRONLY | O_CREAT | O_TRUNC);
-	ssize_t written;
-
-	if (fd < 0)
-		return -1;
-	errno = ENOSPC;
-	written = write(fd, server_conf, length);
-	close(fd);
-	return written == (ssize_t)length ? 0 : -1;
-}
-
-static int open_log(int folder)
-{
-	int fd = open_high(folder, "server.log", O_WRONLY | O_CREAT | O_APPEND);
-	struct stat st;
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > LOG_MAX_BYTES && ftruncate(fd, 0) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* Starts the program in a folder, and does not wait until it listens. It inherits lock, a flocked
- * file of open_high. */
 static int launch(int folder, int lock, struct error *err)
 {
 	char program[PATH_MAX];
-	struct start start = {
-		.program = program, .folder = -1, .lock = lock, .log = -1, .null = -1};
-	int result = -1;
+	int status;
 
 	if (!find_program(program))
 		return fail(err, STATUS_UNAVAILABLE,
 			    "cannot start a private server: neither redis-server nor "
 			    "valkey-server is installed; install one, or set FAIRLOCK_URL");
-	start.folder = fcntl(folder, F_DUPFD_CLOEXEC, OURS_MIN_FD);
-	start.log = open_log(folder);
-	start.null = open_high(AT_FDCWD, "/dev/null", O_RDWR);
-	if (start.folder < 0 || start.log < 0 || start.null < 0 || write_conf(folder) < 0 ||
-	    ftruncate(lock, 0) < 0)
-		fail_about(err, STATUS_OS, "start", program, strerror(errno));
-	else
-		result = detach(&start, err);
-	close(start.folder);
-	close(start.log);
-	close(start.null);
-	return result;
+	status = ftruncate(lock, 0) < 0 ? errno : detach(program, folder, lock);
+	return status ? fail_about(err, STATUS_OS, "start", program, strerror(status)) : 0;
 }
 
 /* A server that cannot live must not be started as often as clients ask. */
 static bool started_lately(int lock)
 {
-	struct timespec now;
 	struct stat st;
-	int64_t ms;
+	int64_t ago_ms;
 
 	if (fstat(lock, &st) < 0 || st.st_size == 0)
 		return false;
-	clock_gettime(CLOCK_REALTIME, &now);
-	ms = (int64_t)(now.tv_sec - st.st_mtim.tv_sec) * 1000 +
-	     (now.tv_nsec - st.st_mtim.tv_nsec) / 1000000;
-	return ms >= 0 && ms < START_AGAIN_MS;
+	ago_ms = wall_ms() - (int64_t)st.st_mtim.tv_sec * 1000 - st.st_mtim.tv_nsec / 1000000;
+	return ago_ms >= 0 && ago_ms < START_AGAIN_MS;
 }
 
 /* Another process's server may have come up after our caller tried to connect. */
@@ -462,7 +403,7 @@ static int start_unless_taken(int folder, int lock, struct error *err)
 int local_server_start(int folder, struct error *err)
 {
 	mode_t mask = umask(077);
-	int lock = open_high(folder, "lock", O_RDWR | O_CREAT);
+	int lock = openat(folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC | NO_LINK, 0600);
 	int result;
 
 	if (lock < 0) {
@@ -517,11 +458,11 @@ static bool read_link(const char *link_path, char target[PATH_MAX])
 
 int local_server_failure(int folder, struct error *err)
 {
-	char text[LOG_TAIL_BYTES], path[PATH_MAX], link_path[32];
+	char text[LOG_TAIL_BYTES], path[PATH_MAX];
 	char shown[SHORT_MAX_BYTES], shown_path[4 * LOG_PATH_CHARACTERS + 1];
 	const char *line = last_line(folder, text, sizeof(text));
 	const pid_t holder = local_server_pid(folder);
-	char *host;
+	const char *home = getent_home(geteuid());
 
 	if (holder && !local_server_is_ours(holder))
 		return fail(
@@ -529,12 +470,8 @@ int local_server_failure(int folder, struct error *err)
 			"cannot start a private server: process %d, perhaps of another host with "
 			"this home and machine-id, has locked its folder; set FAIRLOCK_URL",
 			(int)holder);
-	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", folder);
-	host = read_link(link_path, path) ? strrchr(path, '/') : NULL;
-	if (!host)
-		strcpy(path, "its folder");
-	else
-		strcpy(host, "/*"); /* a pattern for shells is shorter than a machine id */
+	/* a pattern for shells is shorter than a machine id */
+	snprintf(path, sizeof(path), "%s/" BASE_PATH "/*", home ? home : "~");
 	return fail(err, STATUS_UNAVAILABLE,
 		    "cannot start a private server: %s (see %s/server.log)",
 		    shorten(shown, line ? line : "it does not listen"),

@@ -7,26 +7,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/text.h"
-#include "redis/password.h"
 
 #define SERVER_PORT 6379
 #define SENTINEL_PORT 26379
 #define SHOWN_MAX_BYTES 256
-#define HINT_CHARACTERS 60
-#define HINT_MAX_BYTES (HINT_CHARACTERS + 1)
 
-#define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
 #define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define SCHEME_BYTES LETTERS DIGITS "+-."
 #define HOST_BYTES LETTERS CAPITALS DIGITS "-._"
 #define UNRESERVED_BYTES LETTERS CAPITALS DIGITS "-._~"
 #define IPV6_BYTES HOST_BYTES ":%"
+
+/* A URL in a shell command ends before one of these. */
+#define BLANKS " \t\n'\""
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 /* One URL on its way into *server. */
 struct parse {
@@ -286,11 +287,6 @@ static const struct scheme {
 };
 #define SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
 
-const char *server_scheme_at(size_t index)
-{
-	return index < SCHEMES ? schemes[index].prefix : NULL;
-}
-
 /* ---- The label: a URL that is read as the same server, without its passwords ---- */
 
 static void write_encoded(FILE *out, const char *text)
@@ -371,7 +367,7 @@ static int parse_scheme(struct parse *parse, const struct scheme *scheme)
 	return result;
 }
 
-static int parse_url(struct server *server, const char *url, struct error *err)
+int server_parse(struct server *server, const char *url, struct error *err)
 {
 	struct parse parse = {url, server, err};
 	const char *fault = password_fault(url);
@@ -389,118 +385,82 @@ static int parse_url(struct server *server, const char *url, struct error *err)
 	return refuse(&parse, "begin with redis://, rediss://, redis+sentinel://, unix: or local:");
 }
 
-/* ---- Guesses at a mistyped URL: schemes of other programs, no scheme, a path ---- */
+/* ---- Passwords. Editors and shells add to a secret what nobody sees. ---- */
 
-static const struct {
-	const char *typed, *meant;
-} other_schemes[] = {
-	{"http://", "redis://"},
-	{"https://", "rediss://"},
-	{"tcp://", "redis://"},
-	{"tls://", "rediss://"},
-	{"ssl://", "rediss://"},
-	{"redis+tls://", "rediss://"},
-	{"redis+ssl://", "rediss://"},
-	{"redis+cluster://", "redis://"},
-	{"redis-cluster://", "redis://"},
-	{"sentinel://", "redis+sentinel://"},
-	{"redis-sentinel://", "redis+sentinel://"},
-	{"redis+unix://", "unix:"},
-	{"redis+socket://", "unix:"},
-	{"socket://", "unix:"},
-	{"file://", "unix:"},
-};
-
-static bool begins(const char *text, const char *word)
+const char *password_read(int fd, char text[PASSWORD_MAX_BYTES + 2])
 {
-	return strncasecmp(text, word, strlen(word)) == 0;
+	const ssize_t length = read_file(fd, text, PASSWORD_MAX_BYTES + 1);
+	size_t line, mark;
+
+	if (length < 0)
+		return strerror(errno);
+	text[length] = '\0';
+	mark = strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) ? 0
+								       : strlen(BYTE_ORDER_MARK);
+	memmove(text, text + mark, (size_t)length + 1 - mark);
+	line = strcspn(text, "\n");
+	if (line > PASSWORD_MAX_BYTES - mark)
+		return "its first line is longer than 4096 bytes";
+	if (line < (size_t)length - mark && text[line] == '\0')
+		return "its first line has a NUL byte";
+	if (line > 0 && text[line - 1] == '\r')
+		line--;
+	text[line] = '\0';
+	return line > 0 ? NULL : "its first line is empty";
 }
 
-/* "HOST:PORT:DB": other programs take the database so. */
-static void mend_db(char *hosts)
+const char *password_fault(const char *text)
 {
-	char *colon = strchr(hosts, ':'), *last = strrchr(hosts, ':');
+	const size_t length = strlen(text);
 
-	if (colon && last > colon + 1 && strspn(colon + 1, DIGITS) == (size_t)(last - colon - 1) &&
-	    last[1] != '\0' && strspn(last + 1, DIGITS) == strlen(last + 1))
-		*last = '/';
+	if (length > 0 && text[length - 1] == '\n')
+		return "ends with a line break";
+	if (length > 0 && text[length - 1] == '\r')
+		return "ends with a carriage return";
+	if (length > 0 && text[length - 1] == ' ')
+		return "ends with a blank";
+	return strstr(text, BYTE_ORDER_MARK) ? "has a byte order mark" : NULL;
 }
 
-static bool put(char hint[HINT_MAX_BYTES], const char *scheme, const char *rest)
+/* Whether what ends here is http or https: the path behind such a host may have an @. */
+static bool is_web_at(const char *text, const char *end)
 {
-	if (*rest == '\0' || snprintf(hint, HINT_MAX_BYTES, "%s%s", scheme, rest) >= HINT_MAX_BYTES)
-		return false;
-	mend_db(hint + strlen(scheme));
-	return true;
+	const size_t length = (size_t)(end - text);
+
+	return (length >= 4 && strncmp(end - 4, "http", 4) == 0) ||
+	       (length >= 5 && strncmp(end - 5, "https", 5) == 0);
 }
 
-/* The text behind a lone colon may be a password, unless it looks like an address. */
-static bool looks_like_address(const char *text)
+/* In a word that begins with the URL, or with --url=, the password may have blanks. */
+const char *password_find(const char *text, size_t *length)
 {
-	const size_t digits = strspn(text, DIGITS ".");
+	const size_t word = strcspn(text, BLANKS);
 
-	return begins(text, "localhost") || (digits >= 7 && strchr(":/", text[digits]));
-}
+	for (const char *slashes = text; (slashes = strstr(slashes, "://")); slashes++) {
+		const char *user = slashes + strlen("://");
+		const bool is_web = is_web_at(text, slashes);
+		const size_t in_word =
+			(size_t)(slashes - text) < word ? strlen(user) : strcspn(user, BLANKS);
+		const size_t room = is_web ? strcspn(user, "/" BLANKS) : in_word;
+		const char *at = memrchr(user, '@', room);
+		const char *colon = at ? memchr(user, ':', (size_t)(at - user)) : NULL;
+		const char *secret = colon ? colon + 1 : user;
 
-/* "redis:/HOST", "REDIS://HOST", "redis//HOST" */
-static bool mend_scheme(char hint[HINT_MAX_BYTES], const char *url)
-{
-	for (size_t i = 0; i < SCHEMES; i++) {
-		const size_t length = strcspn(schemes[i].prefix, ":");
-		const char *rest = url + length;
-
-		if (schemes[i].prefix[length + 1] == '\0' ||
-		    strncasecmp(url, schemes[i].prefix, length) != 0 || strspn(rest, ":/") == 0)
-			continue;
-		return strspn(rest, ":/") <= strlen("://") &&
-		       (strchr(rest, '/') || looks_like_address(rest + 1)) &&
-		       put(hint, schemes[i].prefix, rest + strspn(rest, ":/"));
+		if (at && at > secret) {
+			*length = (size_t)(at - secret);
+			return secret;
+		}
 	}
-	return false;
-}
-
-/* Fills in a URL that may have been meant, which is yet to be tried. Returns false when there is
- * none, or when a password may be in it. */
-static bool guess(char hint[HINT_MAX_BYTES], const char *url)
-{
-	if (strpbrk(url, "@?"))
-		return false;
-	if (begins(url, "local") &&
-	    url[strlen("local") + strspn(url + strlen("local"), ":/")] == '\0')
-		return put(hint, "local", ":");
-	if (*url == '/' || *url == '.' || (!strchr(url, ':') && strstr(url, ".sock")))
-		return put(hint, "unix:", url);
-	for (size_t i = 0; i < sizeof(other_schemes) / sizeof(other_schemes[0]); i++)
-		if (begins(url, other_schemes[i].typed))
-			return put(hint, other_schemes[i].meant,
-				   url + strlen(other_schemes[i].typed));
-	return mend_scheme(hint, url) || (!strstr(url, "://") && put(hint, "redis://", url));
-}
-
-int server_parse(struct server *server, const char *url, struct error *err)
-{
-	char hint[HINT_MAX_BYTES], shown[SHORT_MAX_BYTES];
-	struct error ignored = {0};
-
-	if (parse_url(server, url, err) == 0)
-		return 0;
-	if (!guess(hint, url) || parse_url(server, hint, &ignored))
-		return -1;
-	server_free(server);
-	return fail(err, STATUS_CONFIG, "cannot use URL '%s': did you mean %s?",
-		    shorten(shown, url), hint);
+	return NULL;
 }
 
 void server_hide_password(char *url)
 {
-	char *scheme_end = strstr(url, "://"), *at = strrchr(url, '@');
-	char *user = scheme_end ? scheme_end + 3 : url, *colon;
+	size_t length;
+	const char *secret = password_find(url, &length);
 
-	if (at == NULL || at < user)
-		return;
-	colon = memchr(user, ':', (size_t)(at - user));
-	for (char *secret = colon ? colon + 1 : user; secret < at; secret++)
-		*secret = '*';
+	if (secret)
+		memset(url + (secret - url), '*', length);
 }
 
 bool server_is_list(const struct server *server)

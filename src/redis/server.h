@@ -23,15 +23,6 @@ struct tls_files {
 	bool insecure;    /* trust any server */
 };
 
-struct pollfd;
-
-/* For a command that has more to attend to while it waits for a reply. Waits in place of poll(2)
- * until the server's slot may be ready or until_ms has come, or less. Returns false to give up. */
-struct meanwhile {
-	bool (*await)(void *data, const struct pollfd *server, int64_t until_ms);
-	void *data;
-};
-
 struct server {
 	enum server_kind kind;
 	char *path;             /* SERVER_UNIX: the socket */
@@ -51,22 +42,17 @@ struct server {
 	const char *sentinel_password_file;
 	/* behind "it refuses": what the password came from; without one, behind "it wants" */
 	const char *password_words;
-	const char *sentinel_from;         /* what the password for sentinels came from */
-	const struct meanwhile *meanwhile; /* NULL: calls wait for nothing but the server */
+	const char *sentinel_from; /* what the password for sentinels came from */
 };
 
 /* Reads a URL of the forms that the manual lists. Returns 0, or -1 with STATUS_CONFIG and an empty
- * *server. Never quotes a password in err; if somebody may have meant another URL, err names it. */
+ * *server. Never quotes a password in err. */
 int server_parse(struct server *server, const char *url, struct error *err);
 
 /* Frees the strings of *server, and empties it. */
 void server_free(struct server *server);
 
-/* The schemes that it knows ("redis://"), in the order in which completion offers them; NULL behind
- * the last. */
-const char *server_scheme_at(size_t index);
-
-/* Overwrites the password in a URL, well-formed or not, with asterisks. */
+/* Overwrites the password in a URL, otherwise well-formed or not, with asterisks. */
 void server_hide_password(char *url);
 
 /* Whether the URL is a list of hosts, which only a cluster has. */
@@ -78,3 +64,20 @@ const char *server_shown(const struct server *server);
 /* Fills *err with "cannot VERB the server: CAUSE" and returns -1. */
 int server_fail(const struct server *server, struct error *err, enum status status,
 		const char *verb, const char *cause);
+
+/* ---- Passwords ---- */
+
+#define PASSWORD_MAX_BYTES 4096
+
+/* Reads the first line of a file, without a byte order mark or a carriage return. fd: as
+ * read_file_open gives it. Returns NULL, or why there is no password. */
+const char *password_read(int fd, char text[PASSWORD_MAX_BYTES + 2]);
+
+/* The first password of a URL in a command line. Without a user it may be that what stands before
+ * the @ is the password, so that counts as one. Returns where it begins, with its length; or NULL.
+ */
+const char *password_find(const char *text, size_t *length);
+
+/* Says what somebody has pasted by mistake with a URL or a password, such as "ends with a line
+ * break"; NULL if nothing looks like that. */
+const char *password_fault(const char *text);

@@ -1,5 +1,5 @@
-/* The meaning of a server's error replies, and what people are told of them. The table of faults in
- * fairlock(7) has what follows from each. */
+/* The meaning of a server's error replies, what people are told of them, and what they can do. The
+ * table of faults in fairlock(7) has what follows from each. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,6 +26,13 @@ enum status server_error_status(const char *text);
 /* Puts the cause of an error into our words, with what to do about it. Returns cause. */
 const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
 			       const char *text);
+
+#define REMEDY_MAX_BYTES 512
+
+/* What to do about a failure to reach this server, or to be served by it, for doctor: without a
+ * full stop. Returns remedy. */
+const char *server_error_remedy(char remedy[REMEDY_MAX_BYTES], const struct error *err,
+				const struct server *server);
 
 /* Reads where MOVED or ASK says that the keys are: "MOVED SLOT HOST:PORT". A host that is left out
  * is that of *here, the other end. Returns false when it says nothing of use. */

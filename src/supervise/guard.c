@@ -82,13 +82,6 @@ struct guard {
 
 /* Words take time while the next waiter waits, so they are made only to be told. */
 
-/* How many characters a message about a lock and COMMAND has left beside its own words. */
-static size_t room_beside(const char *words, const struct job *job, const struct lock *lock)
-{
-	return MESSAGE_CHARACTERS - strlen(words) - count_characters(lock->keys.shown) -
-	       count_characters(job->shown);
-}
-
 static void tell_outage(const struct job *job, const struct member *member)
 {
 	const struct client *client = &member->client;
@@ -98,19 +91,20 @@ static void tell_outage(const struct job *job, const struct member *member)
 	const char *words = answers ? "does not renew it" : "does not answer";
 	const int64_t now_ms = wall_ms();
 	char until[TIMESTAMP_MAX_BYTES], command[SHORT_MAX_BYTES], server[OWNER_SHOWN_BYTES];
-	size_t taken = strlen("lock :  ;  is stopped at  unless it does");
+	size_t room;
 
 	timestamp_until(until, now_ms + job_stop_ms(job) - clock_ms(), now_ms);
 	shorten_to(command, OUTAGE_COMMAND_CHARACTERS, job->shown);
-	taken += count_characters(name) + strlen(words) + count_characters(command) + strlen(until);
+	room = message_room("lock %s:  %s; %s is stopped at %s unless it does", name, words,
+			    command, until);
 	message(job->messenger, LOG_ERR, "lock %s: %s %s; %s is stopped at %s unless it does", name,
-		shorten_middle(server, MESSAGE_CHARACTERS - taken, server_shown(job->server)),
-		words, command, until);
+		shorten_middle(server, room, server_shown(job->server)), words, command, until);
 }
 
 static void tell_return(const struct job *job, const struct lock *lock)
 {
-	const size_t room = room_beside("lock :  answers again;  goes on", job, lock);
+	const size_t room =
+		message_room("lock %s:  answers again; %s goes on", lock->keys.shown, job->shown);
 	char server[OWNER_SHOWN_BYTES];
 
 	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on",
@@ -218,7 +212,8 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 static void stop_for_loss(struct guard *guard, const struct member *member, int64_t kill_ms)
 {
 	const struct job *job = guard->job;
-	const size_t room = room_beside("lost lock : ; stopping ", job, &member->lock);
+	const size_t room =
+		message_room("lost lock %s: ; stopping %s", member->lock.keys.shown, job->shown);
 	char cut[OWNER_SHOWN_BYTES];
 
 	/* also for the wrapper, should it go on for us */
@@ -243,14 +238,12 @@ static void renew_holds(struct guard *guard)
 /* A lock that the server does not renew just now; NULL: none. */
 static const struct member *find_unrenewed(const struct hold_set *set)
 {
-	for (int i = 0; i < set->count; i++) {
-		const struct member *member = &set->members[i];
+	const struct member *member;
 
-		if (member->hold.state == HOLD_HELD &&
-		    (client_has_request(&member->client) || member->client.error.status ||
-		     *member->hold.why))
+	for (int at = 0; (member = hold_set_next(set, &at));)
+		if (client_has_request(&member->client) || member->client.error.status ||
+		    *member->hold.why)
 			return member;
-	}
 	return NULL;
 }
 
@@ -277,13 +270,10 @@ static void watch_outage(struct guard *guard)
 /* Stops COMMAND if a lock was not renewed in time. */
 static void stop_for_overdue(struct guard *guard, int64_t now)
 {
-	const struct hold_set *set = guard->job->set;
+	struct member *member;
 
-	for (int i = 0; i < set->count; i++) {
-		struct member *member = &set->members[i];
-
-		if (member->hold.state != HOLD_HELD ||
-		    now < job_stop_ms_for(guard->job, &member->lock))
+	for (int at = 0; (member = hold_set_next(guard->job->set, &at));) {
+		if (now < job_stop_ms_for(guard->job, &member->lock))
 			continue;
 		if (guard->shared->phase == GUARD_HOLDING && now < member->lock.deadline_ms &&
 		    !still_runs(guard))
@@ -330,15 +320,16 @@ static void obey_stop(struct guard *guard)
 {
 	const struct job *job = guard->job;
 	const struct hold *hold = hold_set_asked(job->set);
+	const char *name;
 	char why[OWNER_SHOWN_BYTES];
 
 	if (guard->shared->phase != GUARD_HOLDING || !hold || !still_runs(guard))
 		return;
 	guard->shared->ending.was_asked = true;
 	stop_command(guard, clock_ms() + job->kill_after_ms);
-	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", hold->lock->keys.shown,
-		hold_asked_why(why, room_beside("lock : ; stopping ", job, hold->lock), hold),
-		job->shown);
+	name = hold->lock->keys.shown;
+	hold_asked_why(why, message_room("lock %s: ; stopping %s", name, job->shown), hold);
+	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name, why, job->shown);
 }
 
 static void pass_on(const struct guard *guard, int signo)

@@ -44,25 +44,24 @@ int64_t job_stop_ms_for(const struct job *job, const struct lock *lock)
 	return job_kill_ms_for(lock) - grace_ms;
 }
 
-static int64_t kill_time(const struct lock *lock, const void *job)
-{
-	(void)job;
-	return job_kill_ms_for(lock);
-}
-
-static int64_t stop_time(const struct lock *lock, const void *job)
-{
-	return job_stop_ms_for(job, lock);
-}
-
 int64_t job_kill_ms(const struct job *job)
 {
-	return hold_set_least_ms(job->set, kill_time, job);
+	int64_t least = NEVER_MS;
+	const struct member *member;
+
+	for (int at = 0; (member = hold_set_next(job->set, &at));)
+		least = earliest(least, job_kill_ms_for(&member->lock));
+	return least;
 }
 
 int64_t job_stop_ms(const struct job *job)
 {
-	return hold_set_least_ms(job->set, stop_time, job);
+	int64_t least = NEVER_MS;
+	const struct member *member;
+
+	for (int at = 0; (member = hold_set_next(job->set, &at));)
+		least = earliest(least, job_stop_ms_for(job, &member->lock));
+	return least;
 }
 
 struct shared_state *shared_state_new(int locks)

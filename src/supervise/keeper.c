@@ -64,14 +64,14 @@ static bool is_over(struct hold *hold)
 static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messenger *messenger)
 {
 	const char *name = hold->lock->keys.shown;
-	const size_t taken = strlen("lost lock : ") + count_characters(name);
+	const size_t room = message_room("lost lock %s: ", name);
 	char cut[OWNER_SHOWN_BYTES];
 
 	if (hold->state == HOLD_RELEASED)
 		message_event(messenger, LOG_INFO, "lock %s was given back", name);
 	else
 		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
-			      shorten_to(cut, MESSAGE_CHARACTERS - taken, hold_lost_why(hold)));
+			      shorten_to(cut, room, hold_lost_why(hold)));
 	_exit(0);
 }
 

@@ -226,11 +226,11 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		member->hold = (struct hold){.lock = &member->lock,
 					     .client = &member->client,
 					     .messenger = set->messenger,
-					     .steps = {.messenger = set->messenger},
 					     .ends_ms = member->lock.deadline_ms};
 		if (member->lock.deadline_ms <= clock_ms())
 			member->hold.state = HOLD_EXPIRED;
 		client_init(&member->client, wrapper->job->server, set->timeout_ms);
+		member->client.connection.story.messenger = set->messenger;
 		connection_begin_at(&member->client.connection, &last);
 		member->client.strays = STRAYS_OF_HEIR;
 	}

@@ -35,7 +35,7 @@ until_when() {
 	run -64 "$FAIRLOCK" acquire -l 31d other
 	assert_line --index 0 "fairlock: cannot use option '--lease': '31d' is not a duration from 1s to 30d"
 	run -64 "$FAIRLOCK" acquire -l 25h --while-pid $$ other
-	assert_line --index 0 'fairlock: cannot use --lease: it is at most 1d with --while-pid'
+	assert_line --index 0 "fairlock: cannot use option '--lease': it is at most 1d with --while-pid"
 	"$FAIRLOCK" acquire -l 1d --while-pid $$ other
 	run -64 "$FAIRLOCK" wrap -l 25h other true
 	assert_line --index 0 "fairlock: cannot use option '--lease': '25h' is not a duration from 1s to 1d"
@@ -54,7 +54,7 @@ until_when() {
 	run -78 "$FAIRLOCK" wrap --config conf other true
 	assert_output --partial "conf:1: '2d' is not a duration from 1s to 1d"
 	run -78 "$FAIRLOCK" acquire --config conf --while-pid $$ other
-	assert_output --partial 'conf:1: lease is at most 1d with --while-pid'
+	assert_output --partial 'conf:1: it is at most 1d with --while-pid'
 	"$FAIRLOCK" release --config conf --force other
 }
 

@@ -33,12 +33,12 @@ in_fish() {
 	assert_equal "$(sort <<<"$output")" "$commands"
 	in_bash 'fairlock wrap --sig' fairlock wrap --sig
 	assert_output --signal
-	in_bash 'fairlock wrap --signal US' fairlock wrap --signal US
-	assert_output $'USR1\nUSR2'
+	in_bash 'fairlock status --sort WAI' fairlock status --sort WAI
+	assert_output WAITERS
 	in_bash 'fairlock status --color=' fairlock status --color =
 	assert_output $'auto\nalways\nnever'
-	in_bash 'fairlock wrap --signal=TER' fairlock wrap --signal = TER
-	assert_output TERM
+	in_bash 'fairlock status --sort=WAI' fairlock status --sort = WAI
+	assert_output WAITERS
 }
 
 @test "bash offers names with a colon or a blank" {
@@ -50,17 +50,11 @@ in_fish() {
 	assert_output 'two\ words'
 }
 
-@test "bash offers columns and owner ids" {
-	local holder
-	holder=$("$FAIRLOCK" status --noheadings -o OWNER nightly:backup)
+@test "bash offers columns" {
 	in_bash 'fairlock status -o NAME,ST' fairlock status -o NAME,ST
 	assert_output NAME,STATE
 	in_bash 'fairlock status --output=+tok' fairlock status --output = +tok
 	assert_output +token
-	offering "${holder##*:}" in_bash 'fairlock renew --owner ' fairlock renew --owner ''
-	assert_line "$holder"
-	offering "${holder##*:}" in_bash "fairlock renew --owner ${holder%:*}:" fairlock renew --owner "${holder%:*}" :
-	assert_output "${holder##*:}"
 }
 
 @test "bash completes files for --config" {
@@ -84,8 +78,8 @@ in_fish() {
 	assert_line 'line: fairlock wrap --signal '
 	in_zsh 'fairlock status --color='
 	assert_output --partial $'--color=auto\n--color=always\n--color=never'
-	in_zsh 'fairlock wrap -sTER'
-	assert_line 'line: fairlock wrap -sTERM '
+	in_zsh 'fairlock status -oWAI'
+	assert_line 'line: fairlock status -oWAITERS '
 }
 
 @test "zsh offers names with a colon or a blank" {
@@ -114,10 +108,10 @@ in_fish() {
 	assert_equal "$(sort <<<"$output")" "$commands"
 	in_fish 'fairlock wrap --sig'
 	assert_output --signal
-	in_fish 'fairlock wrap --signal=US'
-	assert_output $'--signal=USR1\n--signal=USR2'
-	in_fish 'fairlock wrap -sTER'
-	assert_output -sTERM
+	in_fish 'fairlock status --color=a'
+	assert_equal "$(sort <<<"$output")" $'--color=always\n--color=auto'
+	in_fish 'fairlock status -oWAI'
+	assert_output -oWAITERS
 }
 
 @test "fish offers names with a colon or a blank" {
@@ -139,29 +133,4 @@ in_fish() {
 	assert_line xargs
 	in_fish "fairlock wrap x cat $HOME/settings.o"
 	assert_output "$HOME/settings.one"
-}
-
-@test "the shells offer --slots, --shared and --slot, and the slots that are held" {
-	ask wrap --sl
-	assert_output --slots
-	ask acquire --sha
-	assert_output --shared
-	ask release --sl
-	assert_output --slot
-	"$FAIRLOCK" acquire --lease 1h --slots db1,db2 dbs >/dev/null
-	in_bash 'fairlock wrap --sl' fairlock wrap --sl
-	assert_output --slots
-	offering db1 in_bash 'fairlock release --force dbs --slot ' fairlock release --force dbs --slot ''
-	assert_output db1
-	if command -v zsh >/dev/null; then
-		offering db1 in_zsh 'fairlock release --force dbs --slot '
-		in_zsh 'fairlock acquire --sha'
-		assert_output --partial -- --shared
-	fi
-	if command -v fish >/dev/null; then
-		offering db1 in_fish 'fairlock release --force dbs --slot '
-		in_fish 'fairlock acquire --sha'
-		assert_line -- --shared
-	fi
-	"$FAIRLOCK" release --force -q dbs
 }

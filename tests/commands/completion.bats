@@ -20,8 +20,8 @@ load ../lib/completion
 	assert_equal "$(sort <<<"$output")" "$commands"
 	ask -v --url unix:/nowhere wrap --sig
 	assert_output --signal
-	ask --nonsense wrap --signal US
-	assert_output $'USR1\nUSR2'
+	ask --nonsense status --color=n
+	assert_output --color=never
 	run "$FAIRLOCK" --complete -v --config ''
 	assert_output $'\tfiles 0'
 	run "$FAIRLOCK" --complete -v -q wrap x ''
@@ -59,22 +59,24 @@ load ../lib/completion
 }
 
 @test "completion offers an option's values in the next word, behind = and behind the option's letter" {
-	ask wrap --signal US
-	assert_output $'USR1\nUSR2'
-	ask wrap --signal=TER
-	assert_output --signal=TERM
-	ask wrap --sig=TER
-	assert_output --sig=TERM
-	ask wrap -nqsTER
-	assert_output -nqsTERM
-	ask wrap -s SIGTER
-	assert_output SIGTERM
+	ask status --sort WAI
+	assert_output WAITERS
+	ask status --sort=WAI
+	assert_output --sort=WAITERS
+	ask status --so=WAI
+	assert_output --so=WAITERS
+	ask status -vaoWAI
+	assert_output -vaoWAITERS
 }
 
 @test "completion offers nothing for a value that it cannot guess" {
 	ask wrap --wait ''
 	assert_output ''
 	ask acquire --max-queue ''
+	assert_output ''
+	ask wrap --signal ''
+	assert_output ''
+	ask renew nightly:backup --owner ''
 	assert_output ''
 }
 
@@ -110,38 +112,6 @@ load ../lib/completion
 	assert_output $'--color=auto\n--color=always\n--color=never'
 	ask doctor --color=n
 	assert_output --color=never
-}
-
-@test "completion offers for --owner the holder of the lock on the line, else all holders" {
-	local holder other
-	holder=$("$FAIRLOCK" status --noheadings -o OWNER nightly:backup)
-	other=$("$FAIRLOCK" status --noheadings -o OWNER 'two words')
-	offering : ask renew nightly:backup --owner ''
-	assert_output "$holder"
-	offering : ask release nightly:backup "--owner=${holder:0:4}"
-	assert_output "--owner=$holder"
-	offering "$other" ask release --owner ''
-	assert_equal "$(sort <<<"$output")" "$(printf '%s\n' "$holder" "$other" | sort)"
-	run "$FAIRLOCK" --complete renew nightly:backup --owner ''
-	assert_output --regexp $'^[0-9a-f-]+:[0-9]+\tfairlock acquire .*pid'
-	ask renew no-such-lock --owner ''
-	assert_output ''
-	ask renew -u unix:/nowhere nightly:backup --owner ''
-	assert_output ''
-}
-
-@test "completion offers for --remove the waiters of the lock on the line" {
-	local waiter
-	background "$FAIRLOCK" acquire nightly:backup
-	wait_until in_queue nightly:backup 1
-	waiter=$("$FAIRLOCK" queue --noheadings -o OWNER nightly:backup)
-	offering : ask queue nightly:backup --remove ''
-	assert_output "$waiter"
-	offering : ask queue --remove ''
-	assert_output "$waiter"
-	ask queue 'two words' --remove ''
-	assert_output ''
-	"$FAIRLOCK" queue --remove "$waiter" nightly:backup
 }
 
 @test "completion leaves files and commands to the shell" {
@@ -191,33 +161,4 @@ load ../lib/completion
 		assert_success
 		assert_equal "$stderr" ''
 	done
-}
-
-@test "completion offers for --slot the slots that are held, of the lock on the line, else of all locks" {
-	"$FAIRLOCK" acquire --lease 1h --slots db1,db2,dc dbs >/dev/null
-	"$FAIRLOCK" acquire --lease 1h --slots db1,db2,dc dbs >/dev/null
-	"$FAIRLOCK" acquire --lease 1h --slots 3 build >/dev/null
-	"$FAIRLOCK" acquire --lease 1h --shared books >/dev/null
-	offering $'db1\ndb2' ask release --force dbs --slot ''
-	offering $'db1\ndb2' ask release dbs --force --slot=d
-	assert_output $'--slot=db1\n--slot=db2'
-	offering $'1\ndb1\ndb2' ask release --force --slot ''
-	run "$FAIRLOCK" --complete release --force dbs --slot db2
-	assert_output --regexp $'^db2\tfairlock acquire \\(pid [0-9]+, .*\\)$'
-	ask release --force nightly:backup --slot ''
-	refute_output
-	ask release --force books --slot ''
-	refute_output
-	"$FAIRLOCK" release --force -q dbs
-	"$FAIRLOCK" release --force -q build
-	"$FAIRLOCK" release --force -q books
-}
-
-@test "completion offers for --owner each of several holders" {
-	local anna ben
-
-	anna=$("$FAIRLOCK" acquire --lease 1h --shared readers)
-	ben=$("$FAIRLOCK" acquire --lease 1h --shared readers)
-	offering "$anna"$'\n'"$ben" ask release --force readers --owner ''
-	"$FAIRLOCK" release --force -q readers
 }

@@ -81,7 +81,7 @@ setting() {
 				fail "wider than $columns: $line"
 		done
 	done
-	assert_line '1 error, 1 warning, 1 note, 9 ok'
+	assert_line '1 error, 1 warning, 1 note, 5 ok'
 	[[ $output != *$'\033'* ]]
 }
 

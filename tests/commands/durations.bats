@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Which durations fairlock reads, how it shows them, and which it guesses behind a mistake. No server is needed.
+# Which durations fairlock reads and how it shows them. No server is needed.
 
 load ../lib/helpers
 load ../lib/settings
@@ -42,12 +42,12 @@ load ../lib/settings
 	END
 }
 
-@test "what is no duration is refused, and what was meant is guessed, if it is clear" {
-	local text guess
+@test "what is no duration is refused" {
+	local text
 
-	while IFS='|' read -r text guess; do
+	while IFS='|' read -r text; do
 		run -64 "$FAIRLOCK" wrap -w "$text" x true
-		assert_line --index 0 "fairlock: cannot use option '--wait': '$text' is not a duration${guess:+, did you mean $guess?}"
+		assert_line --index 0 "fairlock: cannot use option '--wait': '$text' is not a duration (90, 1.5h, 1h30m)"
 	done <<-'END'
 		|
 		 |
@@ -55,32 +55,32 @@ load ../lib/settings
 		1.|
 		-1|
 		+1|
-		1 s|1s
-		 5m |5m
-		1h30|1h30m
-		1d12|1d12h
-		5m30|5m30s
-		1min30|1m30s
-		30s5|30s5ms
+		1 s|
+		 5m |
+		1h30|
+		1d12|
+		5m30|
+		1min30|
+		30s5|
 		1ms5|
 		-1h30|
 		1e3|
 		inf|
 		nan|
 		0x10|
-		1,5h|1.5h
+		1,5h|
 		1.5.5|
 		1.5.5s|
 		h1|
 		1hh|
-		1H|1h
+		1H|
 		1us|
 		1mi|
-		5mins|5m
-		1 hour 30 minutes|1h30m
-		2Days|2d
-		3weeks|3w
-		100msec|100ms
+		5mins|
+		1 hour 30 minutes|
+		2Days|
+		3weeks|
+		100msec|
 		1y|
 		1.h|
 		1h:30|
@@ -91,6 +91,4 @@ load ../lib/settings
 		99999999999999999999999999|
 		9223372036854775807ms1ms|
 	END
-	run -64 "$FAIRLOCK" wrap -w "$(printf '1h%.0s' {1..30})5" x true
-	refute_output --partial 'did you mean'
 }

@@ -123,7 +123,6 @@ helps() {
 	assert_equal "$(helps wrap --lease)" 'free the lock DUR after the last renewal, 1s to 1d (default: 30s)'
 	assert_equal "$(helps acquire --lease)" "$lease, 1s to 30d (with --while-pid: 1d) (default: 30s)"
 	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 30d (default: that of acquire)"
-	assert_equal "$(helps doctor --lease)" 'judge the server for jobs with this lease, 1s to 1d (default: 30s)'
 	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
 	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
 	assert_equal "$(helps wrap --quiet)" 'print nothing if the lock is busy'
@@ -133,8 +132,8 @@ helps() {
 	for command in renew queue log; do
 		assert_equal "$(helps $command --quiet)" 'has no effect here'
 	done
-	run -0 "$FAIRLOCK" --complete doctor --lea
-	assert_output $'--lease\tDUR: judge the server for jobs with this lease, 1s to 1d'
+	run -0 "$FAIRLOCK" --complete doctor --repl
+	assert_output $'--replicas\tN: judge the server for jobs that require N replicas'
 }
 
 @test "--help is an option of wrap behind NAME, and a word of COMMAND behind COMMAND" {

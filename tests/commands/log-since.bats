@@ -86,36 +86,13 @@ refuses_since() {
 	done
 }
 
-@test "log --since says that there is no such day or time, and proposes the duration that a text is near" {
-	for text in 2026-02-30 2026-13-01 2026-00-10 2026-11-31 2025-02-29T03:00; do
-		refuses_since "$text" 'there is no such day'
+@test "log --since says that there is no such day or time" {
+	for text in 2026-02-30 2026-13-01 2026-00-10 2026-11-31 2025-02-29T03:00 24:00 3:60 '2026-11-21 25:00' \
+		'yesterday 03:00:61' '2026-11-21 03:00+15:00'; do
+		refuses_since "$text" 'there is no such day or time'
 	done
-	for text in 24:00 3:60 '2026-11-21 25:00' 'yesterday 03:00:61'; do
-		refuses_since "$text" 'there is no such time of day'
-	done
-	refuses_since '2026-11-21 03:00+15:00' 'there is no such time zone'
-	refuses_since 1969-12-31 'it is before 1970'
-	refuses_since 1h30 'did you mean 1h30m?'
-	refuses_since '2 hours ago' 'did you mean 2h?'
-	refuses_since '90 min' 'did you mean 90m?'
-	refuses_since -1h 'did you mean 1h?'
 	run -64 "$FAIRLOCK" log --since '' job
 	assert_line --index 0 "fairlock: cannot use option '--since': '' is not a duration or a time"
-}
-
-@test "log --since with a time in two words says that it wants quotes" {
-	run -64 "$FAIRLOCK" log --since 2026-11-23 03:00 job
-	assert_line --index 0 "fairlock: cannot use option '--since': quote a time with a blank: --since '2026-11-23 03:00'"
-	assert_line --index 1 "Try 'fairlock log --help'."
-	run -64 "$FAIRLOCK" log --since yesterday 3:00
-	assert_line --index 0 "fairlock: cannot use option '--since': quote a time with a blank: --since 'yesterday 3:00'"
-	run -64 "$FAIRLOCK" log job --since today 03:00:17.25
-	assert_line --index 0 "fairlock: cannot use option '--since': quote a time with a blank: --since 'today 03:00...'"
-	"$FAIRLOCK" wrap 3:00 true # a lock may be called so
-	run -0 "$FAIRLOCK" log --since 1h --raw --noheadings -o EVENT 3:00
-	assert_output $'granted\nreleased'
-	run -0 "$FAIRLOCK" log --since 'yesterday 0:00' --raw --noheadings -o EVENT 3:00
-	assert_output $'granted\nreleased'
 }
 
 @test "log --since cuts a long text in its message, and refuses the future" {

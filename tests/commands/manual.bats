@@ -322,27 +322,3 @@ options_of() {
 	done < <(sed -nE 's/\$\(openssl rand -hex 16\)/0123abcd/; s/.*\burl = ([a-z]+:[^ `"'\'']+).*/\1/p' "$MANUAL"/*.[1-9] "$PROJECT/README.md")
 	[ "$count" -ge 2 ]
 }
-
-# needed_for USES: prints the commands that doctor's table has for them, in the words of ACL SETUSER
-needed_for() {
-	sed -nE "/ needs\[\] = \{/,/^\};/s/^\t\{\"($1)\", \"[a-z]*: (.*)\"\},/\2/p" "$PROJECT/src/doctor/permissions.c" |
-		tr ' A-Z' '\na-z' | sed -E 's/^/+/; s/:.*//; s/[0-9]$//'
-}
-
-# needed_by_scripts: prints the commands that the scripts need, in the same words
-needed_by_scripts() {
-	sed -n '/NEEDS = \[\[/,/\]\]/s/^\t*[a-z]*: //p' "$PROJECT/lua/parts/permissions.lua" |
-		tr ' ;A-Z' '\n\na-z' | sed -E '/./!d; s/^/+/; s/[0-9]$//'
-}
-
-# allowed_in SED: prints the commands that this part of the section PERMISSIONS allows
-allowed_in() {
-	section PERMISSIONS "$MANUAL/fairlock.1" | sed -n "$1" | grep -oE '[+][a-z|]+'
-}
-
-@test "doctor's table of permissions and the manual's rules allow the same commands" {
-	# Without +eval, doctor cannot ask. Without +select there is no connection.
-	same 'for all' "$(echo +eval && needed_for needed && needed_by_scripts)" "$(allowed_in '/^ACL SETUSER backup /p')"
-	same 'for some' "$(echo +select && needed_for 'follow|option|cluster|replicas')" \
-		"$(allowed_in '/^Some uses need more words/,/^Redis 6.2/p')"
-}

@@ -71,8 +71,8 @@ short() {
 		echo "$key = $word" >conf
 		says 78 '^fairlock: cannot read conf:1: ' status --config conf
 	done
-	says 64 "'w{40}' is not a duration" wrap -w "${word:0:40}" x true
-	says 64 "'w{37}\.\.\.' is not a duration" wrap -w "${word:0:41}" x true
+	says 64 "'w{40}' is not a duration \(90, 1.5h, 1h30m\)" wrap -w "${word:0:40}" x true
+	says 64 "'w{37}\.\.\.' is not a duration \(90, 1.5h, 1h30m\)" wrap -w "${word:0:41}" x true
 	FAIRLOCK_CONFLICT_EXIT_CODE=$word says 64 "cannot use FAIRLOCK_CONFLICT_EXIT_CODE: 'w{37}\.\.\.' is not " wrap x true
 	says 64 "cannot run 'w{37}\.\.\.': there is no such command" "$word"
 	says 64 "option '--w{35}\.\.\.': there is no such option" wrap "--$word" x true

@@ -151,10 +151,10 @@ GO='until [ -e go ]; do sleep 0.05; done'
 	run -64 "$FAIRLOCK" wrap --once-ok 1h --once-per 1h job touch ran
 	assert_line "fairlock: cannot use option '--once-per': it does not go with --once-ok"
 	FAIRLOCK_ONCE_PER=1h run -64 "$FAIRLOCK" wrap --once-ok 1h job touch ran
-	assert_line 'fairlock: cannot use --once-ok: it does not go with --once-per, which the environment sets'
+	assert_line 'fairlock: cannot use --once-ok: it does not go with the once-per of FAIRLOCK_ONCE_PER'
 	echo 'once-per = 1h' >settings
 	run -64 "$FAIRLOCK" wrap --config settings --once-ok 1h job touch ran
-	assert_line 'fairlock: cannot use --once-ok: it does not go with --once-per, which a configuration file sets'
+	assert_line 'fairlock: cannot use --once-ok: it does not go with the once-per of settings:1'
 	echo 'once-ok = 1h' >settings
 	run -78 "$FAIRLOCK" wrap --config settings job touch ran
 	"$FAIRLOCK" wrap job true

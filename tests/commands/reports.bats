@@ -34,7 +34,7 @@ lines() {
 	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms --slots 2 job true
 	assert_line --regexp \
 		'^fairlock: waiting for lock job: place 1 of 1, waited 0s, all 2 slots are held, the next lease ends in 59m[0-9s]*$'
-	assert_line --regexp '\] place 1 of 1, all 2 slots are held$'
+	assert_line --regexp '\] place 1 of 1, waited 0s, all 2 slots are held, the next lease ends in 59m[0-9s]*$'
 }
 
 @test "a report, and the place that -v tells, say until when --min-hold keeps the lock" {
@@ -45,7 +45,7 @@ lines() {
 	kept="kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job) by --min-hold of \./job \(ann@db1\)"
 	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms job true
 	assert_line --regexp "^fairlock: waiting for lock job: place 1 of 1, waited 0s, $kept$"
-	assert_line --regexp "\] place 1 of 1, $kept$"
+	assert_line --regexp "\] place 1 of 1, waited 0s, $kept$"
 }
 
 @test "acquire has --report, too, and FAIRLOCK_REPORT sets it" {
@@ -84,19 +84,15 @@ lines() {
 	done
 }
 
-@test "a report stays under 160 characters, and tells less if the server refuses it a view" {
+@test "a report stays under 160 characters" {
 	local long
 
 	long=$(printf '%0100d' 0)
 	hold "$long"
 	describe_holder "$long" "$long"$'\t4194304\t'"$long"$'\t'"$long"$'\t'"$long"
 	run -75 "$FAIRLOCK" wrap --report 1 -w 100ms "$long" true
-	assert_line --index 0 --regexp '^fairlock: waiting for lock 0{37}\.\.\.: place 1 of 1, waited 0s, held by 0+\.\.\. \(pid 4194304\) for [0-9]+m?s$'
+	assert_line --index 0 --regexp '^fairlock: waiting for lock 0{37}\.\.\.: place 1 of 1, waited 0s, held by 0+\.\.\. \(0{9}\.\.\.@0{9}\.\.\.\) for [0-9]+m?s$'
 	[ "${#lines[0]}" -lt 160 ]
-	hold job
-	cli SET 'fairlock_log:{job}' precious >/dev/null
-	run -75 "$FAIRLOCK" wrap --report 1 -w 1.5s job true
-	assert_line --regexp '^fairlock: waiting for lock job: waited [0-9]s$'
 }
 
 @test "--report of less than a second is a usage error" {
@@ -196,7 +192,7 @@ subscribed() {
 	run -75 "$FAIRLOCK" wrap -n job true
 	assert_output --regexp "^fairlock: cannot get lock job: held by sleep: nightly copy \(pid $HOLDER, .*@.*\) for [0-9]+m?s$"
 	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms job true
-	assert_line --regexp "place 1 of 1, held by sleep: nightly copy \(pid $HOLDER, "
+	assert_line --regexp "\] place 1 of 1, waited 0s, held by sleep: nightly copy \(pid $HOLDER, "
 	assert_line --regexp "^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep: nightly copy \(pid $HOLDER, "
 }
 
@@ -208,24 +204,25 @@ subscribed() {
 	assert_equal "$(holder_column job by | cut -f 5)" "$reason"
 }
 
-# refuses_reason TEXT CAUSE
+# refuses_reason TEXT SHOWN
 refuses_reason() {
 	run -64 "$FAIRLOCK" wrap --reason "$1" job true
-	assert_output "fairlock: cannot use option '--reason': $2
+	assert_output "fairlock: cannot use option '--reason': '$2' is not plain UTF-8 of at most 200 bytes, without control or bidi characters
 Try 'fairlock wrap --help'."
+	[ "${#lines[0]}" -lt 160 ]
 }
 
 @test "a reason that is too long, or has control or bidi characters or broken UTF-8, is a usage error" {
-	refuses_reason "$(printf '%0201d' 1)" "'0000000000000000000000000000000000000...' is not plain text of at most 200 bytes"
-	refuses_reason $'a\nb' "'a?b' has the control character U+000A"
-	refuses_reason $'a\tb' "'a?b' has the control character U+0009"
-	refuses_reason $'\e[2J' "'?[2J' has the control character U+001B"
-	refuses_reason $'\u9b' "'?' has the control character U+009B"
-	refuses_reason $'a\u202eb' "'a?b' has the bidi character U+202E"
-	refuses_reason $'a\u2066b' "'a?b' has the bidi character U+2066"
-	refuses_reason $'a\u200fb' "'a?b' has the bidi character U+200F"
-	refuses_reason $'a\u2028b' "'a?b' has the line-ending character U+2028"
-	refuses_reason $'\xff' "'?' is not valid UTF-8"
+	refuses_reason "$(printf '%0201d' 1)" 0000000000000000000000000000000000000...
+	refuses_reason $'a\nb' 'a?b'
+	refuses_reason $'a\tb' 'a?b'
+	refuses_reason $'\e[2J' '?[2J'
+	refuses_reason $'\u9b' '?'
+	refuses_reason $'a\u202eb' 'a?b'
+	refuses_reason $'a\u2066b' 'a?b'
+	refuses_reason $'a\u200fb' 'a?b'
+	refuses_reason $'a\u2028b' 'a?b'
+	refuses_reason $'\xff' '?'
 	run -0 "$FAIRLOCK" wrap --reason 'Übertrag, 日本, naïve' job true
 	run -0 "$FAIRLOCK" wrap --reason $'می\u200cخواهم' job true # Persian needs this character
 }

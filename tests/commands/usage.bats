@@ -170,10 +170,10 @@ cuts() {
 	refused wrap x -c true -- true because '--command'
 }
 
-@test "what is nearly a duration is answered with the right one" {
-	refused acquire --wait 1h30 x because "'1h30' is not a duration, did you mean 1h30m?"
-	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration, did you mean 5m?"
-	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration, did you mean 1m30s?"
+@test "what is nearly a duration is refused" {
+	refused acquire --wait 1h30 x because "'1h30' is not a duration (90, 1.5h, 1h30m)"
+	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 30d"
+	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 30d"
 	run -69 "$FAIRLOCK" log --since 1w x
 	run -69 "$FAIRLOCK" acquire --wait 5min x
 	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
@@ -232,7 +232,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 
 	for code in 2010 2011 2012 2013 2014 2015 2212; do
 		printf -v name "\\u${code}n"
-		refused wrap "$name" x true because "cannot use NAME: it begins with U+$code, a dash that is not '-'"
+		refused wrap "$name" x true because "cannot use NAME: byte 1 is U+$code, a dash that is not '-'"
 		refused acquire "$name" because "U+$code"
 	done
 	for code in 00A0 2007 202F; do
@@ -257,7 +257,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 		run -78 "$FAIRLOCK" status --config "/$(printf '𝄞%.0s' $(seq "$count"))"
 		assert_output --regexp "^fairlock: cannot read /𝄞+(\.\.\.𝄞+)?: (No such file|File ?name too long)"
 		iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null
-		refused wrap "$(printf '𝄞%.0s' $(seq "$count"))" -w 'x𝄞' true because "'x𝄞' is not a duration"
+		refused wrap "$(printf '𝄞%.0s' $(seq "$count"))" -w 'x𝄞' true because "'x𝄞' is not a duration (90, 1.5h, 1h30m)"
 	done
 }
 
@@ -318,8 +318,7 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 }
 
 @test "acquire has no --skip, because a script would go on without the lock" {
-	refused acquire --skip x because "'--skip': only wrap has it: a script would run without the lock; use -n"
-	assert_regex "${stderr_lines[0]}" 'use -n$'
+	refused acquire --skip x because "'--skip': only wrap has it"
 }
 
 @test "renew and release without an owner say so at once, also if the server is away" {
@@ -335,18 +334,18 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 @test "fairlock replaces control characters when it quotes a bad value" {
 	run --separate-stderr "$FAIRLOCK" acquire -w $'1\e[31m\n2' x
 	assert_failure 64
-	assert_equal "${stderr_lines[0]}" "fairlock: cannot use option '--wait': '1?[31m?2' is not a duration"
+	assert_equal "${stderr_lines[0]}" "fairlock: cannot use option '--wait': '1?[31m?2' is not a duration (90, 1.5h, 1h30m)"
 }
 
 @test "a URL with an unknown scheme is a bad configuration, and the message lists the known ones" {
 	run "$FAIRLOCK" status -u http://localhost
 	assert_failure 78
-	assert_output "fairlock: cannot use URL 'http://localhost': did you mean redis://localhost?"
+	assert_output "fairlock: cannot use URL 'http://localhost': begin with redis://, rediss://, redis+sentinel://, unix: or local:"
 }
 
 @test "a malformed URL is a bad configuration, and the message shows no password" {
 	for url in redis://:pa55@ redis://u:pa55@h:x redis://u:pa55@h/x redis://:pa55 redis://pa55@h \
-		rediss://u:pa55@h/x redis+sentinel://u:pa55@h foo://u:pa55@h 'redis://u:pa55%@h' 'unix:/x?password=pa55'; do
+		rediss://u:pa55@h/x redis+sentinel://u:pa55@h foo://u:pa55@h redis:pa55 u:pa55@h 'redis://u:pa55%@h' 'unix:/x?password=pa55'; do
 		run "$FAIRLOCK" status -u "$url"
 		assert_failure 78
 		assert_output --partial 'cannot use URL'
@@ -376,13 +375,6 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 @test "an unknown option is cut at 40 characters in the message" {
 	refused wrap "--$(printf '%060d' 0)" x true because "option '--00000000000000000000000000000000000...': there is no such option"
 	refused wrap "--$(printf '%060d' 0)=x" x true because "option '--00000000000000000000000000000000000...': there is no such option"
-}
-
-@test "a message guesses no duration that makes it longer than 160 characters" {
-	local long='0.0000000001 weeks 0.0000000001 days 0.0000000001 hours'
-
-	FAIRLOCK_CONNECT_TIMEOUT=$long refused wrap x true because "'0.0000000001 weeks 0.0000000001 days ...' is not a duration from 1ms to 1d"
-	FAIRLOCK_CONNECT_TIMEOUT='1 day 2 hours 30 mins 5' refused wrap x true because 'did you mean 1d2h30m5s?'
 }
 
 @test "an abbreviation works before and behind the command" {

@@ -47,7 +47,7 @@ setup_steps() {
 	run -75 "$FAIRLOCK" wrap -v -w 200ms job true
 	echo "$output" >said
 	told <(head -n -1 said) "${begin[@]}" "asking for lock job as $id" "$connected" 'waiting for lock job' \
-		"place 2 of 2, held by sleep 600 \(pid $HOLDER, .*\)" 'leaving the queue'
+		"place 2 of 2, waited 0s, held by sleep 600 \(pid $HOLDER, .*\) for [0-9]+m?s" 'leaving the queue'
 	assert_regex "$(tail -n 1 said)" "^fairlock: cannot get lock job: timed out after 200ms; held by sleep 600 \(pid $HOLDER, .*\) for $took$"
 	background "$FAIRLOCK" wrap -v job true 2>said
 	local waiter=$!
@@ -66,10 +66,10 @@ setup_steps() {
 	first=$!
 	wait_until in_queue job 1
 	background "$FAIRLOCK" wrap -v job true 2>said
-	wait_until grep -qE "^${step}place 2 of 2, held by sleep 600 " said
+	wait_until grep -qE "^${step}place 2 of 2, waited 0s, held by sleep 600 " said
 	kill "$first"
 	wait_until in_queue job 1
-	wait_until grep -qE "^${step}place 1 of 1, held by sleep 600 " said
+	wait_until grep -qE "^${step}place 1 of 1, waited [0-9]+s, held by sleep 600 " said
 }
 
 @test "wrap -v tells each renewal, and the rest of the lease at that time" {

@@ -22,7 +22,7 @@
 #include "parts/same.h"
 #include "parts/valid.h"
 #include "parts/world.h"
-#include "redis/password.h"
+#include "redis/server.h"
 
 #define WORDS 64
 /* Each byte may be an option, and an option two words. */
@@ -56,7 +56,7 @@ static void parse(struct parsed *parsed)
 	parsed->argc = parsed->count;
 	memcpy(parsed->argv, parsed->words, sizeof(parsed->argv));
 	options_init(&parsed->options);
-	parsed->result = parse_args(&parsed->options, parsed->command, &parsed->argc, parsed->argv,
+	parsed->result = parse_args(&parsed->options, &parsed->command, &parsed->argc, parsed->argv,
 				    &parsed->err);
 }
 
@@ -253,24 +253,20 @@ static void check_completion(const struct parsed *parsed)
 	free(word);
 }
 
-/* ---- Words before the command ---- */
+/* ---- The command's name ---- */
 
-/* Behind the command they mean the same. */
-static void check_front(const struct parsed *parsed)
+/* With the name in front the words mean the same. words: a copy of those before parsing. */
+static void check_front(const struct parsed *parsed, char **words)
 {
-	char *words[ROOM + 2], *name = strdup(parsed->command->name);
-	int at = 0, count = parsed->count + 1;
+	struct parsed front = {.command = &front_command};
 
-	memcpy(words, parsed->words, sizeof(parsed->words));
-	words[parsed->count] = name;
-	front_words_move(count, words);
-	while (words[at] != name)
-		at++;
-	HOLDS(at == 0 || at == parsed->count);
-	if (at == 0)
-		HOLDS(memcmp(words + 1, parsed->words, (size_t)parsed->count * sizeof(*words)) ==
-		      0);
-	free(name);
+	add_word(&front, "%s", parsed->command->name);
+	for (int i = 0; i < parsed->count; i++)
+		add_word(&front, "%s", words[i]);
+	parse(&front);
+	HOLDS(front.command == parsed->command && front.result == parsed->result);
+	HOLDS(same_options(&front.options, &parsed->options));
+	free_parsed(&front);
 }
 
 /* ---- All of it ---- */
@@ -335,8 +331,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_words(&parsed);
 	check_completion(&parsed);
-	check_front(&parsed);
 	parse(&parsed);
+	check_front(&parsed, before.words);
 	check_parsed(&parsed, before.words);
 	free_parsed(&parsed);
 	free_parsed(&before);

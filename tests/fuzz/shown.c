@@ -2,7 +2,7 @@
  * an input chooses the command, the rest is the server's script: see parts/world.h.
  *
  * For: commands/status.c commands/queue.c commands/log.c history/events.c history/intervals.c
- * history/stats.c history/plot.c history/follow.c lock/owner.c output/table.c base/json.c
+ * history/stats.c history/plot.c lock/owner.c output/table.c base/json.c
  * base/text.c output/timestamp.c base/terminal.c lock/lock_list.c redis/cluster_nodes.c
  * commands/doctor.c doctor/facts.c doctor/checks.c doctor/permissions.c doctor/report.c
  * lock/grants.c */

@@ -12,13 +12,6 @@ wait_on_terminal() {
 	type_line 'clear; "$FAIRLOCK" wrap job echo got it'
 }
 
-# been_held BY MS COUNT: has the log say that BY has held `job` for so long, so many times
-been_held() {
-	cli --raw EVAL 'for i = 1, ARGV[3] do redis.call("XADD", KEYS[1], "*", "event", "released", "time", 1, "owner",
-		"o", "token", 1, "by", ARGV[1], "waited", 0, "held", ARGV[2]) end' \
-		1 'fairlock_log:{job}' "$1" "$2" "$3" >/dev/null
-}
-
 # shellcheck disable=SC2034 # tests read it
 backup=$'web1\t4711\tada\tbackup.sh --all'
 

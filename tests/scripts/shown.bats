@@ -50,11 +50,11 @@ row() {
 	acquire ben want=s lease=40000
 	acquire cleo want=s lease=50000
 	script view zoe ''
-	assert_equal "${reply[3]} ${reply[*]: -7:2} ${reply[*]: -4:2}" "${token[ben]} ben by ben s 3"
+	assert_equal "${reply[*]: -7:2} ${reply[*]: -4:2}" "ben by ben s 3"
 	assert_equal "${reply[-2]}" 40000
 	cli DEL job
 	script view zoe ''
-	assert_equal "${reply[*]:3}" '    -1  0 -1 0'
+	assert_equal "${reply[*]:3}" '  -1  0 -1 0'
 }
 
 @test "view shows a kept slot with the time until when it is kept" {

@@ -15,7 +15,7 @@ check_all_but_one() {
 
 	start_on "$1"
 	mapfile -t words < <(rule backup | sed -n 's/^+//p')
-	[ "${#words[@]}" -gt 30 ] || fail 'the manual has no rule for backup'
+	[ "${#words[@]}" -gt 30 ] || fail 'there is no rule for backup'
 	become backup
 	for command in "${words[@]}"; do
 		only_without "$command"

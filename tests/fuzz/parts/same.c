@@ -31,7 +31,6 @@ static bool same_value(const void *a, const void *b, enum option_kind kind)
 	case OPTION_COLUMNS:
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
-	case OPTION_WAITER:
 	case OPTION_SLOTS:
 	case OPTION_SLOT:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
@@ -79,7 +78,6 @@ void value_of(char *text, size_t size, const struct options *options, const stru
 	case OPTION_COLUMNS:
 	case OPTION_COLUMN:
 	case OPTION_OWNER:
-	case OPTION_WAITER:
 	case OPTION_SLOTS:
 	case OPTION_SLOT:
 		string = *(const char *const *)member;

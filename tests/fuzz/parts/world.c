@@ -359,7 +359,7 @@ static int run_command(const struct command *command, const char *url, int argc,
 
 	options_init(&options);
 	messenger_init(&messenger);
-	HOLDS(parse_args(&options, command, &invocation.argc, argv, &err) == 0);
+	HOLDS(parse_args(&options, &command, &invocation.argc, argv, &err) == 0);
 	HOLDS(options_settle(&options, command, &err) == 0);
 	HOLDS(server_parse(&server, url, &err) == 0);
 	messenger_open(&messenger, options.verbose, false);
