@@ -20,6 +20,7 @@ make rpm              an rpm package, $(BUILD)/fairlock-*.rpm
 make check-packages   try all of these in empty roots, Debian ones and containers; or check-dist, -deb, -rpm, -container
 make check-interop    with real Redisson, through a JDK and Maven
 make check-model      every state of the models, with spin
+make mutants          change a line of src/ or lua/, and see a test fail, for each promise; JOBS=4 MUTANTS=renews-late
 make torture          random faults and a checker; DURATION=1h SEED=N
 make fuzz             everything that reads what others wrote, with libFuzzer; the scripts; FUZZ=url FUZZ_SECONDS=60
 make matrix           all tests on every Redis and Valkey that Debian has; takes an hour
@@ -180,6 +181,14 @@ check-model:
 	.ci/setup model
 	BUILD=$(BUILD) tests/model/run
 
+# MUTANTS='renews-late no-margin' for some.
+mutants:
+	.ci/setup $(kind) dynamic run test
+	$(again) mutants-built
+
+mutants-built: tests
+	MAKE='$(MAKE)' STATIC=$(STATIC) BUILD=$(BUILD) tests/mutants/run $(MUTANTS)
+
 torture:
 	.ci/setup $(kind) dynamic run torture
 	$(again) all dynamic $(BUILD)/programs/section $(BUILD)/programs/stalls $(CLOCKWORK)
@@ -243,5 +252,5 @@ distclean:
 	rm -rf $(BUILD) build
 
 .PHONY: help tests dynamic packed dist deb rpm deps check check-built check-dist check-deb check-rpm check-container \
-	check-packages check-interop check-model matrix torture fuzz fuzz-targets coverage valgrind bench demo pictures \
-	html lint format clean distclean
+	check-packages check-interop check-model matrix mutants mutants-built torture fuzz fuzz-targets coverage valgrind bench demo \
+	pictures html lint format clean distclean

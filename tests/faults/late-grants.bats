@@ -56,7 +56,7 @@ ends() {
 	ends 75 'timed out'
 	[ ! -e ran ]
 	wait_until is_free job
-	assert_equal "$("$FAIRLOCK" queue job --json | jq '.waiters | length')" 0
+	assert_equal "$("$FAIRLOCK" queue job --json | jq '.queue | length')" 0
 }
 
 @test 'wrap --no-wait ends if somebody else has the lock meanwhile' {

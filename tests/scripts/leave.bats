@@ -28,6 +28,23 @@ load ../lib/scripts
 	told dora 'second 5000'
 }
 
+@test "the last waiter of ours between two of Redisson's takes its marker along" {
+	redisson_takes r0
+	redisson_waits r1
+	queue_up ben
+	redisson_waits r2
+	leave ben
+	assert_equal "$(listed)" 'r1 r2'
+}
+
+@test "if a waiter for a lock of Redisson's leaves, the two that are first then are told to listen to the marker" {
+	redisson_takes r0
+	queue_up ben cleo dora
+	leave ben
+	is_told cleo 0
+	told dora 0
+}
+
 @test "leave undoes a grant that crossed it, and tells the next waiter its turn" {
 	acquire anna
 	queue_up ben cleo

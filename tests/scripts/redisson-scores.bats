@@ -44,6 +44,7 @@ score() {
 queue_expires() {
 	between 30000 "$(cli PTTL "$(key_queue)")" 1000000
 	between 30000 "$(cli PTTL "$(key_timeouts)")" 1000000
+	between 30000 "$(cli PTTL "$(key_ours)")" 1000000
 }
 
 @test "the keys of a queue of ours expire" {

@@ -92,6 +92,17 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 	queue_is ben
 }
 
+@test "an absent waiter of ours behind Redisson's keeps its place when those before Redisson's are passed over" {
+	acquire anna
+	queue_up ben
+	redisson_waits r1
+	present r1
+	queue_up cleo
+	absent ben cleo
+	release anna
+	queue_is r1 cleo
+}
+
 @test "a Redisson waiter that becomes head by a grant has 300 s at least" {
 	acquire anna
 	queue_up ben

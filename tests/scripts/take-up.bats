@@ -24,6 +24,15 @@ load ../lib/handover
 	assert_equal "$(owner)" ben
 }
 
+@test "renew answers taken if a client of Redisson's got the lock after the loss of data" {
+	granted_to_anna
+	cli FLUSHALL
+	redisson_takes r1
+	renew anna
+	answered lost taken r1
+	assert_equal "$(owner) $(holds)" 'r1 1'
+}
+
 @test "the renew command takes no lock up, because it knows no token" {
 	acquire anna
 	cli FLUSHALL

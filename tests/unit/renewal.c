@@ -40,12 +40,14 @@ static void check_outcome(struct tally *tally, const char *bytes, long long repl
 			    .kind = LOCK_WRAP_EARLY,
 			    .deadline_ms = deadline_ms,
 			    .starts = true};
-	struct client client = {.replicas = replicas, .retried = retried, .sent_ms = clock_ms()};
+	struct client client = {
+		.replicas = replicas, .retried = retried, .sent_ms = clock_ms() - 50};
 	struct renew_reply reply;
 
 	read_bytes(tally, &lock, &client, bytes, &reply);
 	CHECK(tally, reply.outcome == outcome);
-	CHECK(tally, (lock.deadline_ms == deadline_ms) == (outcome != RENEWED));
+	CHECK(tally, lock.deadline_ms ==
+			     (outcome == RENEWED ? client.sent_ms + reply.ttl_ms : deadline_ms));
 	CHECK(tally, (lock.kind == LOCK_WRAP) == (outcome == RENEWED));
 }
 
