@@ -78,12 +78,10 @@ class Queue:
             job = self.history.job_of(self.history.owners.get(waiter, ""))
             if job is not None and not self.is_excused(job, waiter, owner, (before, after), (since, until)):
                 there = "" if self.is_there(waiter, before) else ", which was not there"
-                self.history.violated(
-                    "order",
-                    f"lock {self.lock}: {self.history.owners.get(owner, owner)} was granted "
-                    f"token {token} before {job.name}{there}, who waited longer",
-                    until,
-                    (self.lock, job.name),
+                self.history.wrong_at(
+                    self.lock, "order",
+                    f"{self.history.owners.get(owner, owner)} was granted "
+                    f"token {token} before {job.name}{there}, who waited longer", until, job.name,
                 )
 
     def is_excused(self, job, waiter, owner, looks, times):
@@ -218,12 +216,10 @@ class Queue:
         name = self.history.owners.get(patient, patient)
         texts = {"exclusive": "nobody had it", "shared": "nobody but shared holders had it"}
         text = texts.get(hold[0], f"nobody had slot {hold[1]}")
-        self.history.violated(
-            "idle",
-            f"lock {self.lock}: {text} for {(times[1] - times[0]) / S:.1f} s, not {allowed / S:.1f}, while "
-            f"{name} waited, behind {count} that were hit",
-            times[1],
-            (self.lock,),
+        self.history.wrong_at(
+            self.lock, "idle",
+            f"{text} for {(times[1] - times[0]) / S:.1f} s, not {allowed / S:.1f}, while "
+            f"{name} waited, behind {count} that were hit", times[1],
         )
 
     def may_be_idle(self, patient, hold, before, since, until):
