@@ -10,7 +10,8 @@ make                  build $(BUILD)/fairlock; installs nothing (V=1: show the c
 make install          PREFIX=/usr/local DESTDIR=
 make uninstall
 make demo             three jobs that want one lock
-make check            all tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
+make check            the tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
+make check-all        also those of recipes, completions and metrics, which install 14 packages more
 
 make deps             install what a build needs, and build OpenSSL and hiredis: about a minute
 make STATIC=no        one dynamic program with the libraries of the system; then make STATIC=no install, make STATIC=no check
@@ -144,29 +145,35 @@ demo:
 check:
 	.ci/setup $(kind) dynamic run test
 	-.ci/servers
-	-.ci/promtool
 	$(again) check-built
+
+check-all: TESTS := $(shell tests/list all)
+check-all:
+	.ci/setup $(kind) dynamic run test others
+	-.ci/servers
+	-.ci/tool promtool
+	$(again) check-built TESTS='$(TESTS)'
 
 check-built: tests
 	BUILD=$(BUILD) tests/run $(TESTS)
 
 # SERVERS='redis@bookworm valkey@sid' for some.
 matrix:
-	.ci/setup $(kind) dynamic run test
+	.ci/setup $(kind) dynamic run test others
 	-.ci/servers
-	-.ci/promtool
+	-.ci/tool promtool
 	$(again) tests
 	BUILD=$(BUILD) .ci/matrix $(SERVERS)
 
 # -O0: so that each line is one.
 coverage:
-	.ci/setup dynamic run test
+	.ci/setup dynamic run test others
 	$(MAKE) BUILD=$(BUILD)/coverage COVERAGE=yes CFLAGS='-O0 -g -Werror' tests
 	BUILD=$(BUILD)/coverage tests/coverage/run $(TESTS)
 
 valgrind:
 	.ci/setup dynamic run valgrind
-	.ci/memcheck
+	.ci/tool valgrind
 	$(MAKE) BUILD=$(BUILD)/valgrind STATIC=no CFLAGS='-O1 -g' all
 	BUILD=$(BUILD)/valgrind tests/run tests/valgrind/*.bats
 
@@ -242,6 +249,6 @@ clean:
 distclean:
 	rm -rf $(BUILD) build
 
-.PHONY: help tests dynamic packed dist deb rpm deps check check-built check-dist check-deb check-rpm check-container \
+.PHONY: help tests dynamic packed dist deb rpm deps check check-all check-built check-dist check-deb check-rpm check-container \
 	check-packages check-interop check-model matrix torture fuzz fuzz-targets coverage valgrind bench demo pictures \
 	html lint format clean distclean
