@@ -4,7 +4,6 @@
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
-load ../lib/waiters
 load ../lib/ground
 
 setup() { start_in_folder; }
@@ -133,9 +132,9 @@ setup() { start_in_folder; }
 	needs_namespaces
 	python=$(python3 -c 'import sys; print(sys.executable)') # a shim would need numbers of its own
 	write_group
-	background "$python" "$TESTS_DIR/lib/strangers.py" witness outside
+	background "$python" "$TESTS_DIR/faults/strangers.py" witness outside
 	# shellcheck disable=SC2016
-	background setsid unshare --mount --pid --fork --kill-child --mount-proc "$python" "$TESTS_DIR/lib/strangers.py" around \
+	background setsid unshare --mount --pid --fork --kill-child --mount-proc "$python" "$TESTS_DIR/faults/strangers.py" around \
 		signalled sh -c 'exec "$@" 2>said' sh "$FAIRLOCK" wrap -k 200ms job bash group
 	wait_until test -e strangers
 	assert_equal "$(cat chain)" '19 59'

@@ -3,7 +3,7 @@
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/outage
-load ../lib/small-disk
+load ../lib/network
 load ../lib/proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }

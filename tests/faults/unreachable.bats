@@ -118,7 +118,7 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	kill -STOP "$WRAPPER"
 	note_lease_end
 	stop_server
-	background python3 "$TESTS_DIR/lib/deaf.py" "$port" "$PWD/deaf"
+	background python3 "$TESTS_DIR/faults/deaf.py" "$port" "$PWD/deaf"
 	wait_until test -e deaf
 	dead_in_time
 	# The guard has continued the wrapper, so that it can say so.
@@ -138,7 +138,7 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	local timed=$! from
 	wait_until in_queue job 2
 	stop_server
-	background python3 "$TESTS_DIR/lib/deaf.py" "$port" "$PWD/deaf"
+	background python3 "$TESTS_DIR/faults/deaf.py" "$port" "$PWD/deaf"
 	wait_until test -e deaf
 	sleep 0.5
 	from=$(ms)

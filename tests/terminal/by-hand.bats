@@ -3,7 +3,11 @@
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
-load ../lib/waiting_line
+
+setup() {
+	begin
+	find_view
+}
 
 # commands: prints the commands that acquire has told, each on one line
 commands() { screen | sed -n 's/^    \(fairlock .*\)/\1/p'; }
