@@ -58,15 +58,14 @@ endif
 
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TEST_PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%, \
-	$(sort $(filter-out %/clockwork.c %/still_clock.c %/ask.c,$(wildcard tests/programs/*.c))))
+	$(sort $(filter-out %/clockwork.c %/ask.c,$(wildcard tests/programs/*.c))))
 CLOCKWORK := $(BUILD)/programs/clockwork.so
-CLOCKS    := $(CLOCKWORK) $(BUILD)/programs/still_clock.so
 ASK       := $(BUILD)/programs/ask
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c)))
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(ENDS)
 
 # Some tests give a program another clock, which only a dynamic one takes.
-tests: all dynamic $(UNITS) $(TEST_PROGRAMS) $(CLOCKS) $(ASK) $(BENCHES)
+tests: all dynamic $(UNITS) $(TEST_PROGRAMS) $(CLOCKWORK) $(ASK) $(BENCHES)
 
 dynamic:
 	$(if $(filter static,$(MODE)),$(MAKE) STATIC=no BUILD=$(BUILD)/dynamic all,@:)
@@ -87,8 +86,8 @@ $(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
 	$(call say,LINK $@)
 	$(link_test)
 
-# Libraries that tests preload. No sanitizer: a server takes them, too.
-$(CLOCKS): $(BUILD)/programs/%.so: tests/programs/%.c $(BUILD)/flags
+# A library that tests preload. No sanitizer: a server takes it, too.
+$(CLOCKWORK): $(BUILD)/programs/%.so: tests/programs/%.c $(BUILD)/flags
 	$(call say,LINK $@)
 	$(Q)mkdir -p $(@D) && $(CC) $(OWN_CPPFLAGS) -std=c11 $(WARNINGS) -O2 -g -fPIC -shared -o $@ $<
 

@@ -204,3 +204,53 @@ need_clock() {
 	DYNAMIC=$FAIRLOCK
 	! is_static || DYNAMIC=$BUILD/dynamic/fairlock
 }
+
+# ---- Locks in use while a fault comes and goes
+
+# watch_deaths NAME PID...: when the last of these processes has died, the file NAME.dying says when, in ms since the epoch and of
+# CLOCK_MONOTONIC
+watch_deaths() {
+	background python3 -c '
+import os, select, sys, time
+try: # a busy machine must not delay us: the time is to be that of the death
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+except PermissionError:
+    pass
+alive = [os.pidfd_open(int(pid)) for pid in sys.argv[2:]]
+open(sys.argv[1], "w").close()
+for pidfd in alive:
+    select.select([pidfd], [], [])
+print(int(time.time() * 1000), int(time.monotonic() * 1000))' "$1.watched" "${@:2}" >"$1.dying"
+	DEATHS=$!
+	wait_until test -e "$1.watched"
+}
+
+# queued_id NAME PLACE: the id at this place of the queue, from 0
+queued_id() {
+	cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"
+}
+
+# The ids of the waiters for `long` that are connected, in order
+present_ids() {
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs
+}
+
+all_back() { [ "$(present_ids)" = "$QUEUE" ]; }
+
+# says_only_outages FILE: it says that an outage begins and ends, and nothing else
+says_only_outages() {
+	local away='does not (answer|renew it); sh is stopped at .* unless it does$' back='answers again; sh goes on$'
+
+	run -1 grep -vE "^fairlock: lock long: [^ ]+ ($away|$back)" "$1"
+	[ "$(grep -cE "$back" "$1")" -le "$(grep -cE "$away" "$1")" ]
+}
+
+# The holder of `long` has its first grant, ends with 0 and has said nothing but that.
+long_ends_well() {
+	still_runs "$LONG"
+	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
+	touch go
+	status_of "$LONG"
+	[ "$STATUS" = 0 ]
+	says_only_outages long.said
+}

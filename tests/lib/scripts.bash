@@ -32,9 +32,9 @@ setup_file() {
 	date +%s%6N >"$STILL_CLOCK"
 	set_clock_to "$(<"$STILL_CLOCK")"
 	if [ "${SCRIPTS_ON-}" = cluster ] && knows_sharded; then
-		LD_PRELOAD=$BUILD/programs/still_clock.so start_lone_cluster
+		LD_PRELOAD=$BUILD/programs/clockwork.so start_lone_cluster
 	else
-		LD_PRELOAD=$BUILD/programs/still_clock.so start_server
+		LD_PRELOAD=$BUILD/programs/clockwork.so start_server
 	fi
 	for name in acquire release renew leave look; do
 		"$TESTS_DIR/../lua/join" "$LUA/scripts/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"

@@ -261,29 +261,23 @@ class Checker(Sections):
                 if holder.kind == "wrap" and holder.status in self.gives_back(holder) and not self.is_kept(holder, event):
                     ghosts.append((holder, owner, "held"))
                 elif self.outlived(holder, event["at"], waited.get(owner, 0)) and owner not in said:
+                    after = (event["at"] - holder.ended) / S
+                    how = f" {after:.1f} s later, with a lease of {holder.lease // MS} ms"
                     said.add(owner)
-                    self.violated(
-                        "left",
-                        f"{holder.name} had ended with {holder.status}, and still held lock {event['lock']} "
-                        f"{(event['at'] - holder.ended) / S:.1f} s later, with a lease of {holder.lease // MS} ms",
-                        event["at"],
-                        (event["lock"], holder.name),
-                    )
+                    self.haunts(holder, event, "held", how)
             for owner, _ in event["queue"]:
                 job = self.job_of(self.owners.get(owner) or "")
                 # an inner wrap that COMMAND left behind may go on waiting
                 if job is not None and event["lock"] in job.taken:
                     ghosts.append((job, owner, "waited for"))
             for job, owner, did in ghosts:
-                if event["at"] <= job.ended or owner in said or self.could_not_leave(job):
-                    continue
-                said.add(owner)
-                self.violated(
-                    "left",
-                    f"{job.name} had ended with {job.status}, and still {did} lock {event['lock']}",
-                    event["at"],
-                    (event["lock"], job.name),
-                )
+                if event["at"] > job.ended and owner not in said and not self.could_not_leave(job):
+                    said.add(owner)
+                    self.haunts(job, event, did)
+
+    def haunts(self, job, look, did, how=""):
+        text = f"{job.name} had ended with {job.status}, and still {did} lock {look['lock']}{how}"
+        self.violated("left", text, look["at"], (look["lock"], job.name))
 
     def gives_back(self, job):
         """The statuses with which a job ends only when it has given its locks back. When one of several is not

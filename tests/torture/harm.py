@@ -9,7 +9,7 @@ import time
 from grounds import freeze, thaw
 from jobs import LOCKS, SLOTS, pick
 from machine import connection_of, now
-from server import Away
+from server import unless_away
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -311,12 +311,7 @@ class Harm:
 
     def ask(self, server, *words):
         """Asks the server; None if it is not there now."""
-        if "server" in self.busy:
-            return None
-        try:
-            return server.ask(*words)
-        except (Away, RuntimeError):
-            return None
+        return None if "server" in self.busy else unless_away(None)(server.ask)(*words)
 
     def forge(self, fault):
         """Publishes what a waiter might take for its grant, with a token that the server never gives."""

@@ -87,23 +87,14 @@ class Queue:
     def is_excused(self, job, waiter, owner, looks, times):
         since, until = times
         if (
-            self.history.was_away(job, self.lock, since, until)
-            or job.ended < until
-            or job.hit("kill")
-            and job.hit("kill")[0]["at"] < until
+            job.ended < until
+            or any(event["at"] < until for event in [*job.removed, *job.hit("kill"), *job.hit("term")])
+            or self.history.was_away(job, self.lock, since, until)
+            or self.may_have_taken_over(owner, waiter)
+            or self.is_newcomer_after_loss(owner, until)
+            or self.has_older_ticket(waiter, owner)
+            or any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps)
         ):
-            return True
-        if (
-            any(event["at"] < until for event in job.removed)
-            or job.hit("term")
-            and job.hit("term")[0]["at"] < until
-        ):
-            return True
-        if self.may_have_taken_over(owner, waiter):
-            return True
-        if self.is_newcomer_after_loss(owner, until) or self.has_older_ticket(waiter, owner):
-            return True
-        if any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps):
             return True
         if all(self.is_there(waiter, index) for index in looks) or not self.history.was_cut(job, until):
             return False
