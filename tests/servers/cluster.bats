@@ -26,10 +26,10 @@ teardown() {
 	wait_until cluster_is_ready
 }
 
-# own_cluster [OPTION...]: a cluster of which this test may kill nodes. The URL names all nodes.
+# own_cluster: a cluster of which this test may kill nodes. The URL names all nodes.
 own_cluster() {
 	OWN_CLUSTER=yes
-	start_cluster "$@"
+	start_cluster
 	use_cluster
 	printf -v FAIRLOCK_URL '127.0.0.1:%s,' $CLUSTER_PORTS
 	FAIRLOCK_URL=redis://${FAIRLOCK_URL%,}
