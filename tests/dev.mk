@@ -10,7 +10,8 @@ make                  build $(BUILD)/fairlock; installs nothing (V=1: show the c
 make install          PREFIX=/usr/local DESTDIR=
 make uninstall
 make demo             three jobs that want one lock
-make check            all tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
+make check            the tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
+make check-all        also those of recipes, completions and metrics, which install 14 packages more
 
 make deps             install what a build needs, and build OpenSSL and hiredis: about a minute
 make STATIC=no        one dynamic program with the libraries of the system; then make STATIC=no install, make STATIC=no check
@@ -58,15 +59,14 @@ endif
 
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TEST_PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%, \
-	$(sort $(filter-out %/clockwork.c %/still_clock.c %/ask.c,$(wildcard tests/programs/*.c))))
+	$(sort $(filter-out %/clockwork.c %/ask.c,$(wildcard tests/programs/*.c))))
 CLOCKWORK := $(BUILD)/programs/clockwork.so
-CLOCKS    := $(CLOCKWORK) $(BUILD)/programs/still_clock.so
 ASK       := $(BUILD)/programs/ask
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c)))
 PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(ENDS)
 
 # Some tests give a program another clock, which only a dynamic one takes.
-tests: all dynamic $(UNITS) $(TEST_PROGRAMS) $(CLOCKS) $(ASK) $(BENCHES)
+tests: all dynamic $(UNITS) $(TEST_PROGRAMS) $(CLOCKWORK) $(ASK) $(BENCHES)
 
 dynamic:
 	$(if $(filter static,$(MODE)),$(MAKE) STATIC=no BUILD=$(BUILD)/dynamic all,@:)
@@ -87,8 +87,8 @@ $(BUILD)/programs/%: tests/programs/%.c $(PARTS) $(BUILD)/list
 	$(call say,LINK $@)
 	$(link_test)
 
-# Libraries that tests preload. No sanitizer: a server takes them, too.
-$(CLOCKS): $(BUILD)/programs/%.so: tests/programs/%.c $(BUILD)/flags
+# A library that tests preload. No sanitizer: a server takes it, too.
+$(CLOCKWORK): $(BUILD)/programs/%.so: tests/programs/%.c $(BUILD)/flags
 	$(call say,LINK $@)
 	$(Q)mkdir -p $(@D) && $(CC) $(OWN_CPPFLAGS) -std=c11 $(WARNINGS) -O2 -g -fPIC -shared -o $@ $<
 
@@ -145,29 +145,35 @@ demo:
 check:
 	.ci/setup $(kind) dynamic run test
 	-.ci/servers
-	-.ci/promtool
 	$(again) check-built
+
+check-all: TESTS := $(shell tests/list all)
+check-all:
+	.ci/setup $(kind) dynamic run test others
+	-.ci/servers
+	-.ci/tool promtool
+	$(again) check-built TESTS='$(TESTS)'
 
 check-built: tests
 	BUILD=$(BUILD) tests/run $(TESTS)
 
 # SERVERS='redis@bookworm valkey@sid' for some.
 matrix:
-	.ci/setup $(kind) dynamic run test
+	.ci/setup $(kind) dynamic run test others
 	-.ci/servers
-	-.ci/promtool
+	-.ci/tool promtool
 	$(again) tests
 	BUILD=$(BUILD) .ci/matrix $(SERVERS)
 
 # -O0: so that each line is one.
 coverage:
-	.ci/setup dynamic run test
+	.ci/setup dynamic run test others
 	$(MAKE) BUILD=$(BUILD)/coverage COVERAGE=yes CFLAGS='-O0 -g -Werror' tests
 	BUILD=$(BUILD)/coverage tests/coverage/run $(TESTS)
 
 valgrind:
 	.ci/setup dynamic run valgrind
-	.ci/memcheck
+	.ci/tool valgrind
 	$(MAKE) BUILD=$(BUILD)/valgrind STATIC=no CFLAGS='-O1 -g' all
 	BUILD=$(BUILD)/valgrind tests/run tests/valgrind/*.bats
 
@@ -251,6 +257,6 @@ clean:
 distclean:
 	rm -rf $(BUILD) build
 
-.PHONY: help tests dynamic packed dist deb rpm deps check check-built check-dist check-deb check-rpm check-container \
-	check-packages check-interop check-model matrix mutants mutants-built torture fuzz fuzz-targets coverage valgrind bench demo \
-	pictures html lint format clean distclean
+.PHONY: help tests dynamic packed dist deb rpm deps check check-all check-built check-dist check-deb check-rpm \
+	check-container check-packages check-interop check-model matrix mutants mutants-built torture fuzz fuzz-targets \
+	coverage valgrind bench demo pictures html lint format clean distclean

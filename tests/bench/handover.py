@@ -4,13 +4,13 @@
 import os
 import subprocess
 
-from bare import requests_of_bare_lock
 from crowd import Crowd, inversions, read_stamps
-from overhear import calls_of_scripts, overhear, with_script
+from overhear import overhear
 from peers import Fairlock
 
 WORK_US = 5000   # long enough for the last section to be cleaned up
 LIMIT_S = 60
+RELAY = "relay: the requests of wrap"
 
 
 def gaps(times):
@@ -55,13 +55,13 @@ def drain(bench, peer, count):
         bench.samples.note("c drain", count, peer.name, f"{len(times) - 1} in {LIMIT_S} s")
 
 
-def relay(bench, kind, lock, count, work_us):
-    """Runs a relay of floor.c. kind: its word; lock: nothing, or an id and its requests."""
+def relay(bench, requests, count, work_us):
+    """Runs a relay of relay.c with these requests."""
     stamps = bench.folder / "relay"
     stamps.unlink(missing_ok=True)
     programs = os.path.join(os.environ["BUILD"], "bench")
-    subprocess.run([f"{programs}/floor", str(count), kind, bench.peer(Fairlock).server.socket, f"{programs}/stamp",
-                    str(stamps), str(work_us), *lock], check=True, timeout=LIMIT_S)
+    subprocess.run([f"{programs}/relay", str(count), bench.peer(Fairlock).server.socket, f"{programs}/stamp", str(stamps),
+                    str(work_us), *requests], check=True, timeout=LIMIT_S)
     return read_stamps(stamps)
 
 
@@ -74,50 +74,14 @@ def requests_of_wrap(bench):
     return [owner, ask, answers, release]
 
 
-def calls_of_wrap(bench, requests):
-    """The same with another release script, which makes the calls that ours makes when two wait, and decides nothing."""
-    server = bench.peer(Fairlock).server
-    queue = "fairlock_queue:{passed}"
-    crowd = Crowd(bench.peer(Fairlock), bench.folder)
-    crowd.lock = "passed"
-    try:
-        crowd.hold()
-        crowd.join(2, 0)
-        places = {server.call("HKEYS", crowd.lock)[0]: "ARGV[2]"}
-        places.update(zip(server.call("ZRANGE", queue, 0, -1), ("ids[1]", "ids[2]")))
-        calls = calls_of_scripts(server.socket, lambda: crowd.release() or crowd.await_times(3, LIMIT_S))
-    finally:
-        crowd.end()
-    if calls[0] != ['"TIME"']:
-        raise RuntimeError(f"this is not the beginning of a release: {calls[0]}")
-    script = f"""local ids = redis.call('ZRANGE', '{queue}', 0, 1)
-if not ids[1] then
-    return redis.call('DEL', KEYS[1])
-end
-ids[2] = ids[2] or ids[1]
-"""
-    for call in calls[:calls.index(['"TIME"'], 1)]:  # there the next release begins
-        line = f"redis.call({', '.join(call)})\n"
-        for id, place in places.items():
-            line = line.replace(id, f'" .. {place} .. "')
-        script += line
-    *ask, release = requests
-    return [*ask, with_script(server.socket, release, script)]
-
-
 def relays(bench):
-    """Measures the relays of floor.c."""
+    """Measures the relay."""
     requests = requests_of_wrap(bench)
-    kinds = {"no lock": ("relay", []), "a bare fair lock": ("relay", requests_of_bare_lock(bench.folder)),
-             "the calls of wrap": ("relay", calls_of_wrap(bench, requests)),
-             "the requests of wrap": ("relay", requests), "requests and processes of wrap": ("guarded", requests)}
-    for what, (kind, lock) in kinds.items():
-        name = f"relay: {what}"
-        for count in bench.waiters:
-            between = gaps(relay(bench, kind, lock, count, WORK_US))
-            bench.samples.add("b hand-over", count, name, "ms", *between[:max(1, count // 2)])
-        times = relay(bench, kind, lock, bench.drain, 0)
-        bench.samples.add("c drain", bench.drain, name, "ms", (times[-1][1] - times[0][1]) / 1e6 / (len(times) - 1))
+    for count in bench.waiters:
+        between = gaps(relay(bench, requests, count, WORK_US))
+        bench.samples.add("b hand-over", count, RELAY, "ms", *between[:max(1, count // 2)])
+    times = relay(bench, requests, bench.drain, 0)
+    bench.samples.add("c drain", bench.drain, RELAY, "ms", (times[-1][1] - times[0][1]) / 1e6 / (len(times) - 1))
 
 
 def run(bench):

@@ -1,12 +1,8 @@
-"""Overhears a client: a proxy keeps what it sends to its server. Also lists what scripts call there."""
+"""Overhears a client: a proxy keeps what it sends to its server."""
 
-import pathlib
-import re
 import select
 import socket
 import subprocess
-
-from wire import Wire
 
 
 def overhear(server, folder, name, command):
@@ -66,34 +62,3 @@ def count_requests(text):
         count += 1
     return count
 
-
-def bare_calls(server, words, run):
-    """The requests of overhear with another last script: it makes the calls that scripts make while run() runs, one
-    after the other, and decides nothing."""
-    *before, file, count = words
-    script = "".join(f"redis.call({', '.join(call)})\n" for call in calls_of_scripts(server, run))
-    return [*before, with_script(server, file, script), count]
-
-
-def with_script(server, file, script):
-    """Writes a file with the same requests for another script; returns its path."""
-    sha1 = Wire(server).call("SCRIPT", "LOAD", script)
-    path = pathlib.Path(file + ".bare")
-    path.write_bytes(re.sub(rb"(EVALSHA\r\n\$40\r\n)[0-9a-f]{40}", rb"\g<1>" + sha1.encode(),
-                            pathlib.Path(file).read_bytes()))
-    return str(path)
-
-
-def calls_of_scripts(server, run):
-    """The calls of scripts while run() runs: lists of words in quotes, as MONITOR prints them and Lua reads them."""
-    monitor = Wire(server)
-    monitor.call("MONITOR")
-    run()
-    Wire(server).call("ECHO", "heard all of it")
-    calls, line = [], ""
-    while not line.endswith('"ECHO" "heard all of it"'):
-        line = monitor.read()
-        if " lua] " in line:
-            calls.append(re.findall(r'"(?:[^"\\]|\\.)*"', line))
-    monitor.close()
-    return calls

@@ -9,7 +9,6 @@ from peers import Etcdctl, Fairlock, Flock, Redisson, says
 OURS, FLOCK, ETCD, REDISSON = Fairlock.name, Flock.name, Etcdctl.name, Redisson.name
 
 TITLES = {
-    "floors": "Floors: what no lock can be faster than, ms",
     "a uncontended": "(a) Uncontended: whole processes, ms",
     "b hand-over": "(b) Hand-over: end of one to start of the next, while N to N/2 wait, ms",
     "b out of order": "(b) Who went before somebody who had come earlier, % of all",

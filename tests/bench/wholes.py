@@ -1,11 +1,10 @@
-"""(a) Whole processes that lock, run `true` and unlock; and the floors, which no lock can be faster than."""
+"""(a) Whole processes that lock, run `true` and unlock."""
 
 import os
 import random
-import subprocess
 import time
 
-from overhear import bare_calls, overhear
+from overhear import overhear
 from peers import Fairlock, Redisson
 
 MEASURE = "a uncontended"
@@ -32,8 +31,7 @@ def one_shots(fairlock, pipe, add):
 
 
 class Requests:
-    """The requests of fairlock's commands, sent by a program that does nothing else; also with scripts that only make the
-    calls of ours."""
+    """The requests of fairlock's commands, sent by a program that does nothing else."""
 
     def __init__(self, bench, server):
         self.program = os.path.join(os.environ["BUILD"], "bench", "requests")
@@ -43,8 +41,6 @@ class Requests:
         owner, self.acquire = self.hear("acquire", [fairlock, "acquire", "asked"])
         _, self.release = self.hear("release", [fairlock, "release", "--owner", owner, "asked"])
         _, self.wrap = self.hear("wrap", [fairlock, "wrap", "asked", "true"])
-        self.acquire_calls = bare_calls(self.server, self.acquire, lambda: timed(self.acquire))
-        self.release_calls = bare_calls(self.server, self.release, lambda: timed(self.release))
 
     def hear(self, name, command):
         output, words = overhear(self.server, self.folder, name, command)
@@ -59,25 +55,6 @@ class Requests:
 
     def run(self, add):
         add("requests and processes of wrap", timed([*self.wrap, "--", "true"]))
-
-    def call(self, add):
-        add("the calls of acquire", timed(self.acquire_calls))
-        add("the calls of release", timed(self.release_calls))
-
-
-def floors(bench, server, count=4):
-    """Times what no lock can be faster than."""
-    program = os.path.join(os.environ["BUILD"], "bench", "floor")
-    stamp = os.path.join(os.environ["BUILD"], "bench", "stamp")
-    cases = {
-        "fork, exec, wait: true": ["spawn", "true"],
-        "byte on a pipe to exec": ["release", stamp, str(bench.folder / "released")],
-        "round trip of PING": ["ping", server.socket],
-        "PUBLISH to SUBSCRIBE": ["publish", server.socket],
-    }
-    for name, words in random.sample(sorted(cases.items()), len(cases)):
-        output = subprocess.run([program, str(count), *words], stdout=subprocess.PIPE, check=True, text=True).stdout
-        bench.samples.add("floors", "", name, "ms", *(int(line) / 1e6 for line in output.split()))
 
 
 def run(bench):
@@ -109,7 +86,7 @@ def run(bench):
     tasks += [lambda: add_shot("PING program", timed(ping)),
               lambda: one_shots(os.environ["FAIRLOCK"], pipe, add_shot)]
     # each stands in its task where acquire or release stands in one_shots: a program that has just run is faster
-    tasks += [lambda ask=ask: ask(add_shot) for ask in (requests.ask, requests.ask_for_wrap, requests.call)]
+    tasks += [lambda ask=ask: ask(add_shot) for ask in (requests.ask, requests.ask_for_wrap)]
     tasks.append(lambda: requests.run(add))
     if redisson:
         tasks.append(warm_jvm)
@@ -118,5 +95,3 @@ def run(bench):
         random.shuffle(tasks)
         for task in tasks:
             task()
-        if number % 10 == 0:
-            floors(bench, fairlock.server)

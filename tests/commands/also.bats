@@ -3,7 +3,7 @@
 
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/several
+load ../lib/jobs
 
 # renewed COUNT: lock a has been renewed so often: COUNT times a third of the lease are over
 renewed() { [ "$(grep -c 'renewed lock a' said)" -ge "$1" ]; }

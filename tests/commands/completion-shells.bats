@@ -6,7 +6,7 @@ load ../lib/completion
 
 # in_bash LINE WORD...: sets $output to the words that bash offers; see complete.bash
 in_bash() {
-	run --separate-stderr bash "$TESTS_DIR/lib/complete.bash" "$SHIMS" "$@"
+	run --separate-stderr bash "$TESTS_DIR/commands/complete.bash" "$SHIMS" "$@"
 	# shellcheck disable=SC2154
 	assert_equal "$stderr" ''
 }
@@ -14,7 +14,7 @@ in_bash() {
 # in_zsh LINE: sets $output to the sorted words that zsh offers, and to the completed line
 in_zsh() {
 	command -v zsh >/dev/null || skip 'no zsh here'
-	run timeout 60 zsh -f "$TESTS_DIR/lib/complete.zsh" "$SHIMS" "$1"
+	run timeout 60 zsh -f "$TESTS_DIR/commands/complete.zsh" "$SHIMS" "$1"
 	assert_success
 }
 

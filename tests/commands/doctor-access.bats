@@ -183,7 +183,7 @@ names_hidden_commands() {
 }
 
 @test "doctor follows sentinels to their master, and counts its replicas" {
-	load ../lib/sentinel
+	load ../lib/nodes
 	start_sentinels --save '86400 1000000'
 	doctor 0 -u "redis+sentinel://$SENTINELS/mymaster" --replicas 2
 	says .server.mode sentinel
@@ -192,7 +192,7 @@ names_hidden_commands() {
 }
 
 @test "doctor looks at every master of a cluster, and prints their common findings once" {
-	load ../lib/cluster
+	load ../lib/nodes
 	start_cluster --save '86400 1000000'
 	local first
 	first=$(awk '{ print $1 }' <<<"$CLUSTER_PORTS")

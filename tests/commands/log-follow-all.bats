@@ -219,7 +219,7 @@ all_told() {
 }
 
 @test "log --follow through sentinels goes on after a failover" {
-	load ../lib/sentinel
+	load ../lib/nodes
 	start_sentinels
 	use_sentinels
 	"$FAIRLOCK" wrap one true
@@ -251,7 +251,7 @@ names_on_all() {
 @test "log --follow on a cluster tells the events of all nodes, through failovers, a killed node and moving slots" {
 	local name slot old new
 
-	load ../lib/cluster
+	load ../lib/nodes
 	start_cluster
 	FAIRLOCK_URL=redis://127.0.0.1:$(tr ' ' ',' <<<"$CLUSTER_PORTS" | sed 's/,/,127.0.0.1:/g')
 	names_on_all
@@ -288,7 +288,7 @@ names_on_all() {
 @test "log --follow on a cluster follows what it can see while a part has no node, and says so once" {
 	local port
 
-	load ../lib/cluster
+	load ../lib/nodes
 	start_cluster --cluster-require-full-coverage no
 	FAIRLOCK_URL=redis://127.0.0.1:$(tr ' ' ',' <<<"$CLUSTER_PORTS" | sed 's/,/,127.0.0.1:/g')
 	names_on_all

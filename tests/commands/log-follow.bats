@@ -108,7 +108,7 @@ asleep() {
 @test "log --follow and --stats work through any node of a cluster, and through a failover" {
 	local slot owner
 
-	load ../lib/cluster
+	load ../lib/nodes
 	start_cluster
 	slot=$(slot_of job)
 	owner=$(owner_of "$slot")

@@ -347,7 +347,7 @@ shows_others() {
 @test "log without NAME merges the logs of all nodes of a cluster, and ends with 69 if a part cannot be seen" {
 	local names=(job a b c d) owners owner
 
-	load ../lib/cluster
+	load ../lib/nodes
 	start_cluster --cluster-require-full-coverage no
 	FAIRLOCK_URL=redis://127.0.0.1:${CLUSTER_PORTS%% *}
 	for name in "${names[@]}"; do

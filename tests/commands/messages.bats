@@ -32,7 +32,7 @@ short() {
 }
 
 @test "every message in the sources is of the form 'cannot VERB OBJECT: CAUSE'" {
-	run -0 python3 "$TESTS_DIR/lib/messages.py" "$TESTS_DIR/../src"
+	run -0 python3 "$TESTS_DIR/commands/messages.py" "$TESTS_DIR/../src"
 	assert_output --regexp '^[1-9][0-9]{2} messages, 0 faults$'
 }
 

@@ -9,7 +9,7 @@ prints_whole() {
 	local kind=$1 fill=$2 expected=0 status=0
 
 	"$FAIRLOCK" "${@:3}" >whole 2>/dev/null || expected=$?
-	python3 "$TESTS_DIR/lib/nonblocking.py" "$kind" 1 "$fill" "$FAIRLOCK" "${@:3}" >printed || status=$?
+	python3 "$TESTS_DIR/commands/nonblocking.py" "$kind" 1 "$fill" "$FAIRLOCK" "${@:3}" >printed || status=$?
 	assert_equal "$status" "$expected"
 	cmp whole printed
 }
@@ -39,7 +39,7 @@ many_locks() {
 		prints_whole "$kind" full log --json job
 		prints_whole "$kind" full status --json job
 	done
-	COLUMNS=80 python3 "$TESTS_DIR/lib/nonblocking.py" terminal 1 0 "$FAIRLOCK" status --all --json | tr -d '\r' >printed
+	COLUMNS=80 python3 "$TESTS_DIR/commands/nonblocking.py" terminal 1 0 "$FAIRLOCK" status --all --json | tr -d '\r' >printed
 	"$FAIRLOCK" status --all --json | cmp - printed
 }
 
@@ -51,19 +51,19 @@ many_locks() {
 		prints_whole pipe full $words
 	done
 	"$FAIRLOCK" doctor >whole || true
-	run python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full "$FAIRLOCK" doctor
+	run python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full "$FAIRLOCK" doctor
 	assert_line --index 0 "$(head -n 1 whole)"
 	assert_equal "${#lines[@]}" "$(grep -c . whole)"
-	run -0 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full "$FAIRLOCK" acquire job
+	run -0 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full "$FAIRLOCK" acquire job
 	assert_output --regexp '^[-0-9a-f]{36}:[0-9]+$'
 	"$FAIRLOCK" release --owner "$output" job
-	run -0 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full "$FAIRLOCK" release --force job
+	run -0 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full "$FAIRLOCK" release --force job
 	assert_output 'lock job was free'
 }
 
 @test "log --follow waits for the reader of a non-blocking pipe" {
 	many_locks
-	run -124 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 full timeout 5 "$FAIRLOCK" log --raw --noheadings -o NAME --follow
+	run -124 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full timeout 5 "$FAIRLOCK" log --raw --noheadings -o NAME --follow
 	assert_equal "${#lines[@]}" 1500
 }
 
@@ -75,13 +75,13 @@ many_locks() {
 		# shellcheck disable=SC2086
 		"$FAIRLOCK" $words 2>whole >/dev/null || true
 		# shellcheck disable=SC2086
-		python3 "$TESTS_DIR/lib/nonblocking.py" pipe 2 full "$FAIRLOCK" $words >printed || true
+		python3 "$TESTS_DIR/commands/nonblocking.py" pipe 2 full "$FAIRLOCK" $words >printed || true
 		sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' whole | cmp - <(sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' printed)
 		[ -s whole ]
 	done
 }
 
 @test "COMMAND of wrap gets a non-blocking standard output as it is" {
-	run -0 python3 "$TESTS_DIR/lib/nonblocking.py" pipe 1 0 "$FAIRLOCK" wrap job python3 -c 'import os; print(os.get_blocking(1))'
+	run -0 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 0 "$FAIRLOCK" wrap job python3 -c 'import os; print(os.get_blocking(1))'
 	assert_output False
 }

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/ports
 load ../lib/proxy
 
 setup_file() {
@@ -19,7 +18,7 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
 # read_metrics: prints the metrics of the standard input as JSON
 read_metrics() {
-	"$PYTHON" "$TESTS_DIR/lib/prometheus.py"
+	"$PYTHON" "$TESTS_DIR/commands/prometheus.py"
 }
 
 # metrics [NAME...]: prints the metrics of these locks as JSON; `metrics.prom` has them as they came

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/status
 
 @test "status prints a table with headings, one line per lock, and times in units" {
 	"$FAIRLOCK" acquire --lease 90s job

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/status
 
 # rows NAME COLUMNS: prints these columns of each row of a lock
 rows() {

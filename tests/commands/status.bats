@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/status
 
 @test "status shows an unused lock as free, and writes nothing to the server" {
 	[ "$(lock job .state)" = '"free"' ]

@@ -10,7 +10,7 @@ setup() {
 	[ "$(id -u)" = 0 ] || user=(--user --map-root-user)
 	unshare "${user[@]}" --mount true 2>/dev/null || skip 'this machine allows no namespaces'
 	mkdir dev
-	background unshare "${user[@]}" --mount bash "$TESTS_DIR/lib/dev.bash" "$PWD/dev" "$PWD/log" >dev.said 2>&1
+	background unshare "${user[@]}" --mount bash "$TESTS_DIR/commands/dev.bash" "$PWD/dev" "$PWD/log" >dev.said 2>&1
 	DEV_PID=$!
 	wait_until test -e dev.ready || { cat dev.said; return 1; }
 	inside=(nsenter --target "$DEV_PID" --mount --wdns="$PWD" --)
@@ -22,7 +22,7 @@ with_log() { "${inside[@]}" "$@" 3>&- 4>&-; }
 
 # listen: receives messages, and writes each into `heard` as it comes
 listen() {
-	background python3 "$TESTS_DIR/lib/receiver.py" log heard
+	background python3 "$TESTS_DIR/commands/receiver.py" log heard
 	wait_until test -S log
 }
 
@@ -260,7 +260,7 @@ info='<14>'
 }
 
 @test "a syslog that hangs delays neither the grant, nor the renewals, nor the end of wrap" {
-	background python3 "$TESTS_DIR/lib/receiver.py" log
+	background python3 "$TESTS_DIR/commands/receiver.py" log
 	wait_until test -e log.full
 	run timeout 1 python3 -c 'import socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect("log"); s.send(b"x")'

@@ -102,7 +102,7 @@ setup_steps() {
 }
 
 @test "wrap -v tells to which of several nodes it has connected" {
-	load ../lib/lone-cluster
+	load ../lib/nodes
 	SERVER_DIR=$BATS_TEST_TMPDIR
 	port=$(free_port)
 	start_lone_cluster --port "$port"

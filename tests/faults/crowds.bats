@@ -3,7 +3,6 @@
 # CROWD   the number of waiters, 1000 unless told otherwise
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/outage
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 

@@ -5,7 +5,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/waiters
 load ../lib/proxy
 
 setup() { start_in_folder; }

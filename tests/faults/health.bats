@@ -2,7 +2,6 @@
 # what `status`, its metrics and `doctor` say while it is so, and with which status they end.
 load ../lib/helpers
 load ../lib/network
-load ../lib/small-disk
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return

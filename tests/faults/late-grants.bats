@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/waiters
 load ../lib/proxy
 
 setup() {

@@ -3,7 +3,7 @@
 # connection, and the server reads the first copy long after. The late copy must change nothing.
 
 load ../lib/helpers
-load ../lib/lone-cluster
+load ../lib/nodes
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -13,7 +13,7 @@ setup() {
 
 # come_late WORD COMMAND...: runs COMMAND; the first copy of its request that has WORD is kept back
 come_late() {
-	background python3 "$TESTS_DIR/lib/late.py" "$SERVER_SOCKET" "$1" .
+	background python3 "$TESTS_DIR/faults/late.py" "$SERVER_SOCKET" "$1" .
 	wait_until test -e port
 	FAIRLOCK_URL=redis://127.0.0.1:$(cat port) run -0 "${@:2}"
 }

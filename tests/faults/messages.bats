@@ -4,9 +4,7 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/waiters
 load ../lib/proxy
-load ../lib/clocks
 
 setup() { start_in_folder; }
 

@@ -6,7 +6,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/several
 load ../lib/proxy
 
 setup() {

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/several
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return

@@ -1,8 +1,7 @@
 # Which signals reach COMMAND, and how often: by who sent them, and under three wraps inside each other.
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/waiters
-load ../lib/catcher
+load ../lib/jobs
 
 setup() {
 	begin

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/outage
 load ../lib/proxy
 load ../lib/holders
 

@@ -4,7 +4,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/waiters
 
 setup() {
 	start_in_folder

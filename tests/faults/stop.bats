@@ -5,7 +5,6 @@
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
-load ../lib/waiters
 
 setup() { start_in_folder; }
 

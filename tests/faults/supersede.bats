@@ -3,7 +3,7 @@
 
 load ../lib/helpers
 load ../lib/proxy
-load ../lib/waiters
+load ../lib/jobs
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 

@@ -118,8 +118,8 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	kill -STOP "$WRAPPER"
 	note_lease_end
 	stop_server
-	background python3 "$TESTS_DIR/lib/deaf.py" "$port" "$PWD/deaf"
-	wait_until test -e deaf
+	start_proxy "127.0.0.1:$port" "127.0.0.1:$port"
+	proxy cut
 	dead_in_time
 	# The guard has continued the wrapper, so that it can say so.
 	status_of "$WRAPPER"
@@ -138,8 +138,8 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	local timed=$! from
 	wait_until in_queue job 2
 	stop_server
-	background python3 "$TESTS_DIR/lib/deaf.py" "$port" "$PWD/deaf"
-	wait_until test -e deaf
+	start_proxy "127.0.0.1:$port" "127.0.0.1:$port"
+	proxy cut
 	sleep 0.5
 	from=$(ms)
 	kill -TERM "$signalled"

@@ -1,17 +1,12 @@
 """What the server of hostile.py says in place of an answer.
 
-An item is bytes, or a function of the proper answer that returns or yields bytes, seconds to pause,
-CLOSE, or a Flood: bytes that the server, which reads no more, says again and again."""
+An item is bytes, or a function of the proper answer that returns or yields bytes, seconds to pause, or CLOSE."""
 
 import re
 
 from resp import array, bulk, encode, push
 
 CLOSE = object()
-
-
-class Flood(bytes):
-    pass
 
 
 SHOWN = b"\x1b]0;owned\x07\x1b[2J\x9b31m\xc2\x9b2K\x00\x08\x7f\r\n\xff\xfe\xe2\x80\xae%s%n\t'\"\\{}"
@@ -24,17 +19,6 @@ def after(*parts):
 
 def before(*parts):
     return lambda proper: (part for part in [*parts, proper])
-
-
-def repeated(head, chunk, times=1 << 40, pause=None):
-    def say(_):
-        yield head
-        for _ in range(times):
-            yield chunk
-            if pause:
-                yield pause
-
-    return say
 
 
 def bytewise(proper):
@@ -193,26 +177,7 @@ TALK = {
     "then-junk": after(b"junk\r\n"),
     "deep-10000": b"*1\r\n" * 10000 + b":1\r\n",
 }
-# Items that take their time, or ours: at few steps.
-HEAVY = {
-    "deep-4000000": repeated(b"", b"*1\r\n" * 10000, 400),
-    "deep-maps": repeated(b"", b"%1\r\n" * 10000, 100),
-    "deep-wide": repeated(b"", b"*100000\r\n" * 100, 100),
-    "drip": repeated(b"$1000\r\n", b"x", 1000, 0.02),
-    "gigabyte": repeated(b"$1073741824\r\n", b"x" * 65536, 1 << 14, 0.001),
-    "10MB-string": repeated(b"$10000000\r\n", b"x" * 100000, 100),
-    "10MB-message": repeated(b">3\r\n" + bulk("message") + bulk("c") + b"$10000000\r\n", b"x" * 100000, 100),
-    "100000-elements": repeated(b"*100000\r\n", b":1\r\n" * 1000, 100),
-    "line": lambda _: [b"+", Flood(b"x" * 100000)],
-    "nulls": lambda _: [b"*2147483647\r\n", Flood(b"_\r\n" * 20000)],
-    "nulls-100000": lambda _: [Flood(b"*100000\r\n" + b"_\r\n" * 99999)],
-    "texts": lambda _: [b"*4294967295\r\n", Flood(b"$0\r\n\r\n" * 10000)],
-    "messages": lambda _: [Flood(push("message", "c", "0") * 5000)],
-    "pushes": lambda _: [Flood(push("invalidate", "x") * 5000)],
-    "answers": lambda proper: [Flood(proper * 5000)],
-    "answers-and-messages": lambda proper: [Flood((proper + push("message", "c", "0")) * 5000)],
-}
-ITEMS = {**TYPES, **LENGTHS, **ERRORS, **PUSHES, **TALK, **HEAVY, **REDIRECTIONS, **ADDRESSES}
+ITEMS = {**TYPES, **LENGTHS, **ERRORS, **PUSHES, **TALK, **REDIRECTIONS, **ADDRESSES}
 
 # After these the program must succeed all the same. (HARMFUL ones make it connect again, each time.)
 HARMFUL = {"push-subscribe-100", "push-sunsubscribe"}

@@ -75,42 +75,5 @@ END
 # group_runs: COMMAND and its child do
 group_runs() { grep -q child beats && grep -q command beats; }
 
-# start_group GROUND OPTION...: runs it there under a lock with the name of GROUND, in a folder of that name
-start_group() {
-	mkdir "$1"
-	cd "$1" || return
-	write_group
-	on_ground "$1" "$FAIRLOCK" wrap "${@:2}" "$1" bash group
-	wait_until group_runs || { cat said; return 1; }
-}
-
-# group_ended STATUS: wrap ends with this status, and COMMAND and its child are dead
-group_ended() {
-	wait_until ended "$ALIVE"
-	wait_until test -e status
-	cat said
-	assert_equal "$(cat status)" "$1"
-}
-
 # us: prints this machine's time in microseconds
 us() { echo "${EPOCHREALTIME/[.,]/}"; }
-
-# silent_after US: nothing of COMMAND lived then. A single beat after it does not count if the one before was long ago: then
-# the whole machine stood still.
-silent_after() {
-	awk -v end="$1" '
-		$2 > end && before[$1] + 150000 > end { late = $1 }
-		{ before[$1] = $2; if ($2 > last) last = $2 }
-		END {
-			printf "the last beat was %d ms before its time was over\n", (end - last) / 1000
-			if (late) print late " went on after that"
-			exit late != ""
-		}' beats
-}
-
-# warned: wrap has said once, in one line, what it cannot stop
-warned() {
-	cat said
-	[ "$(grep -c 'cannot see what .*process group' said)" = 1 ]
-	[ "$(grep -c 'cannot see' said)" = 1 ]
-}

@@ -68,9 +68,6 @@ for library in bats-support bats-assert; do
 	done
 done
 
-# shellcheck source=/dev/null
-source "${BASH_SOURCE[0]%/*}/records.bash"
-
 # background COMMAND...: runs it without the descriptors that bats waits for, and has it killed when
 # this shell ends. Sets $!.
 background() {
@@ -168,9 +165,23 @@ use_server() {
 	CLI=$bin/$1-cli
 }
 
-# free_port: prints a TCP port on which no process listens
-free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+# free_ports COUNT: ports of 127.0.0.1 that nobody listens on, nor on those 10000 above them, where the
+# nodes of a cluster talk. Connections going out get theirs from above both.
+free_ports() {
+	local port ports=' '
+
+	while [ "$1" -gt "$(wc -w <<<"$ports")" ]; do
+		port=$((10000 + (RANDOM * 32768 + RANDOM) % 10000))
+		[[ $ports = *" $port "* ]] || is_taken "$port" || is_taken $((port + 10000)) || ports+="$port "
+	done
+	xargs -n 1 <<<"$ports"
+}
+
+free_port() { free_ports 1; }
+
+# is_taken PORT: somebody listens there
+is_taken() {
+	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 # console COMMAND: sends it to port PORT over a connection that stays, and prints the first line of the
@@ -253,7 +264,7 @@ at_home() {
 find_promtool() {
 	PROMTOOL=$BUILDROOT/promtool
 	[ -x "$PROMTOOL" ] || PROMTOOL=$(command -v promtool) ||
-		skip 'there is no promtool here, which .ci/promtool gets'
+		skip 'there is no promtool here, which .ci/tool promtool gets'
 }
 
 # offering TEXT COMMAND...: runs COMMAND until its $output has TEXT: completion waits for a server
@@ -328,4 +339,78 @@ install_to() {
 # is_static: succeeds if the program is a static one
 is_static() {
 	[[ $(<"$BUILD/list") = static* ]]
+}
+
+# ---- The records in our hash of the lock `lock`, by the names of their columns
+
+# By the letter in front of the colon.
+declare -gA columns_of=(
+	[h]='state token since ends lease longest waited keep mode holds notes by'
+	[w]='seen lease secret kind period want owner by'
+)
+
+# number_of FIELD NAME: which column of the record in this field it is, from 1
+number_of() {
+	local number=1 name
+
+	for name in ${columns_of[${1%%:*}]}; do
+		[ "$name" != "$2" ] || break
+		((number++))
+	done
+	[ "$name" = "$2" ] || fail "$1 has no column '$2'"
+	[ "$2" != by ] || number=$number- # may contain blanks
+	echo "$number"
+}
+
+# column FIELD NAME: a column of a record in our hash of `lock`, or nothing if there is no such record
+column() {
+	cli --raw HGET "fairlock:$(braced)" "$1" | cut -d ' ' -f "$(number_of "$1" "$2")"
+}
+
+# change FIELD NAME=VALUE...: writes columns of a record that is in our hash of `lock`
+change() {
+	local record words=() word number
+
+	record=$(cli --raw HGET "fairlock:$(braced)" "$1")
+	[ -n "$record" ] || fail "there is no record $1"
+	# split at each blank, with empty columns
+	while [ ${#words[@]} -lt $(($(wc -w <<<"${columns_of[${1%%:*}]}") - 1)) ] && [[ $record = *' '* ]]; do
+		words+=("${record%% *}")
+		record=${record#* }
+	done
+	words+=("$record")
+	for word in "${@:2}"; do
+		number=$(number_of "$1" "${word%%=*}")
+		words[${number%-} - 1]=${word#*=}
+	done
+	record=$(printf '%s ' "${words[@]}")
+	cli HSET "fairlock:$(braced)" "$1" "${record% }" >/dev/null
+}
+
+# The field of the present hold of `lock`.
+holder_field() {
+	echo "h:$(cli --raw HGET "fairlock:$(braced)" holder)"
+}
+
+braced() {
+	case $lock in
+	*'{'*) echo "$lock" ;;
+	*) echo "{$lock}" ;;
+	esac
+}
+
+# holder_column NAME COLUMN: a column of the record of who holds the lock NAME
+holder_column() {
+	local lock=$1
+
+	column "$(holder_field)" "$2"
+}
+
+# describe_holder NAME BY [MS]: has the server say that BY holds the lock NAME, which is held already, and has so for MS;
+# not by hand, if it was acquire that took it
+describe_holder() {
+	local lock=$1 holds
+
+	holds=$(holder_column "$lock" holds)
+	change "$(holder_field)" "by=$2" "holds=${holds//,h/,a}" ${3+"since=$(($(now_ms) - $3))"}
 }

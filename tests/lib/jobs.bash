@@ -1,4 +1,6 @@
-# A COMMAND that is hard to stop, and the proof that it has ended: `load helpers`, then `load jobs`.
+# Holders, waiters and their COMMANDs: `load helpers`, then `load jobs`.
+
+# ---- A COMMAND that is hard to stop, and the proof that it has ended
 
 # write_job: writes COMMAND into `job`. It has a grandchild in a session of its own and an orphan;
 # their process ids come into `pids`. Each writes into a file `beats.*`, time and again, that it
@@ -82,3 +84,173 @@ status_of() {
 }
 
 still_runs() { ! ended "$1"; }
+
+# ---- Waiters for the lock `job`, and their processes
+
+# start_in_folder [OPTION...]: the test runs in its folder, with a server of its own
+start_in_folder() {
+	cd "$BATS_TEST_TMPDIR" || return
+	start_server "$@"
+}
+
+# join_queue WORD...: `wrap WORD...` waits for `job` behind the others. Sets WAITER, its process id.
+# Its output is added to `out`, its messages to `said`.
+join_queue() {
+	local before
+
+	before=$(all_waiting job)
+	background "$FAIRLOCK" wrap "$@" >>out 2>>said
+	WAITER=$!
+	wait_until in_queue job $((before + 1))
+}
+
+# wait_behind_holder WORD...: HOLDER holds `job`, and `wrap WORD...` is the first waiter
+wait_behind_holder() {
+	hold job
+	join_queue "$@"
+}
+
+# has_guard WAITER: it has its guard, GUARD
+has_guard() {
+	GUARD=$(pgrep -P "$1")
+}
+
+# holds_lock PID [NAME]: the wrapper with this process id holds the lock
+holds_lock() {
+	[[ $(cli HKEYS "${2-job}") == *:"$1" ]]
+}
+
+# ---- A wrap that takes several locks
+
+# waits_under WORD...: `wrap WORD...` has lock a, and waits for b, which HOLDER holds. Sets WAITER; its messages are in `said`.
+waits_under() {
+	hold b
+	background "$FAIRLOCK" wrap -v "$@" 2>said
+	# shellcheck disable=SC2034 # for the test
+	WAITER=$!
+	wait_until in_queue b 1
+	run -0 "$FAIRLOCK" status -q a
+}
+
+# ---- A COMMAND that writes down which signals reach it, in wraps inside each other
+
+# write_catcher: writes COMMAND into catcher.py. It adds a line to `got` for each signal, its number. It waits for signals, and has
+# no handlers: so each one counts.
+write_catcher() {
+	cat >catcher.py <<'END_OF_PYTHON'
+import os, signal, sys, time
+taken = signal.valid_signals() - {signal.SIGCHLD}
+signal.pthread_sigmask(signal.SIG_BLOCK, taken)
+with open("pid", "w") as pid:
+    print(os.getpid(), file=pid)
+exec(sys.argv[1] if len(sys.argv) > 1 else "")
+with open("got", "a", buffering=1) as got:
+    while not os.path.exists("go"):
+        info = signal.sigtimedwait(taken, 0.02)
+        if info:
+            print(info.si_signo, file=got)
+END_OF_PYTHON
+}
+
+# in_wraps N WORD...: sets WORDS to a command that runs this in N wraps of different locks
+in_wraps() {
+	local n
+
+	WORDS=("${@:2}")
+	for ((n = $1; n > 0; n--)); do
+		WORDS=("$FAIRLOCK" wrap "job$n" -- "${WORDS[@]}")
+	done
+}
+
+# start_catcher N [PYTHON]: in N wraps, COMMAND runs PYTHON and waits for signals. Its process group is its own. Sets WRAPPER, the outermost one.
+start_catcher() {
+	in_wraps "$1" python3 catcher.py "${2-}"
+	background setsid "$BUILD/programs/defaults" "${WORDS[@]}" 2>said
+	WRAPPER=$!
+	wait_until test -s pid
+}
+
+# got_only SIGNAL...: COMMAND has got these signals, each as often as it is named here. A last one, which WRAPPER passes on behind
+# all that has come to it, shows that no more are under way; then COMMAND ends.
+got_only() {
+	local signo want=()
+
+	kill -s 64 "$WRAPPER"
+	wait_until grep -qx 64 got
+	touch go
+	ends_with 0 "$WRAPPER"
+	for signo; do
+		[[ $signo = [0-9]* ]] || signo=$(kill -l "$signo")
+		want+=("$signo")
+	done
+	assert_equal "$(grep -vx 64 got | sort | paste -sd ' ')" "$(printf '%s\n' "${want[@]}" | sort | paste -sd ' ')"
+}
+
+# ---- Another clock for some processes of the program
+
+# set_clock [MS]: makes the file `clock`; the clocks of the processes that use it show from now on what ms() printed as MS
+# shellcheck disable=SC2120
+set_clock() {
+	python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"
+}
+
+# need_clock: makes the file `clock`, and sets CLOCKED, the environment in which a program shows this clock, and DYNAMIC, the program
+# that does: the static one loads no libraries.
+need_clock() {
+	set_clock
+	# shellcheck disable=SC2034
+	CLOCKED=(CLOCKWORK_FILE="$PWD/clock" LD_PRELOAD="$BUILD/programs/clockwork.so"
+		ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0")
+	DYNAMIC=$FAIRLOCK
+	! is_static || DYNAMIC=$BUILD/dynamic/fairlock
+}
+
+# ---- Locks in use while a fault comes and goes
+
+# watch_deaths NAME PID...: when the last of these processes has died, the file NAME.dying says when, in ms since the epoch and of
+# CLOCK_MONOTONIC
+watch_deaths() {
+	background python3 -c '
+import os, select, sys, time
+try: # a busy machine must not delay us: the time is to be that of the death
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+except PermissionError:
+    pass
+alive = [os.pidfd_open(int(pid)) for pid in sys.argv[2:]]
+open(sys.argv[1], "w").close()
+for pidfd in alive:
+    select.select([pidfd], [], [])
+print(int(time.time() * 1000), int(time.monotonic() * 1000))' "$1.watched" "${@:2}" >"$1.dying"
+	DEATHS=$!
+	wait_until test -e "$1.watched"
+}
+
+# queued_id NAME PLACE: the id at this place of the queue, from 0
+queued_id() {
+	cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"
+}
+
+# The ids of the waiters for `long` that are connected, in order
+present_ids() {
+	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs
+}
+
+all_back() { [ "$(present_ids)" = "$QUEUE" ]; }
+
+# says_only_outages FILE: it says that an outage begins and ends, and nothing else
+says_only_outages() {
+	local away='does not (answer|renew it); sh is stopped at .* unless it does$' back='answers again; sh goes on$'
+
+	run -1 grep -vE "^fairlock: lock long: [^ ]+ ($away|$back)" "$1"
+	[ "$(grep -cE "$back" "$1")" -le "$(grep -cE "$away" "$1")" ]
+}
+
+# The holder of `long` has its first grant, ends with 0 and has said nothing but that.
+long_ends_well() {
+	still_runs "$LONG"
+	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
+	touch go
+	status_of "$LONG"
+	[ "$STATUS" = 0 ]
+	says_only_outages long.said
+}

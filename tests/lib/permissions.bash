@@ -69,3 +69,97 @@ named() {
 	'&'*) grep -qF "redisson_lock__channel:" <<<"$output" ;;
 	esac
 }
+
+# ---- What clients of fairlock-server must not do
+
+# A command a line. The last ones are needed for locks, but not with these words.
+DANGEROUS="CONFIG SET dir /tmp
+CONFIG SET dbfilename authorized_keys
+CONFIG SET appendfsync no
+CONFIG GET *
+CONFIG REWRITE
+CONFIG RESETSTAT
+MODULE LOAD /tmp/evil.so
+MODULE LIST
+FUNCTION LOAD #!lua
+FUNCTION FLUSH
+DEBUG SLEEP 0
+DEBUG RELOAD
+SAVE
+BGSAVE
+BGREWRITEAOF
+SHUTDOWN NOSAVE
+FLUSHALL
+FLUSHDB
+SWAPDB 0 1
+SELECT 1
+REPLICAOF 127.0.0.1 1
+SLAVEOF 127.0.0.1 1
+FAILOVER
+CLUSTER RESET
+SYNC
+PSYNC ? -1
+MIGRATE 127.0.0.1 1 job 0 1000
+RESTORE evil 0 evil
+DUMP job
+SORT job
+APPEND evil 1
+RENAME job evil
+COPY job evil
+SUNION job
+KEYS *
+ACL SETUSER evil on nopass +@all
+ACL SETUSER default +@all
+ACL GETUSER admin
+ACL LIST
+ACL DELUSER admin
+ACL SAVE
+ACL LOAD
+CLIENT LIST
+CLIENT KILL TYPE normal
+CLIENT PAUSE 1
+CLIENT NO-EVICT on
+MONITOR
+SCRIPT FLUSH
+SCRIPT KILL
+SCRIPT DEBUG YES
+SLOWLOG GET
+LATENCY RESET
+MEMORY STATS
+INFO all
+PSUBSCRIBE *
+SUBSCRIBE __keyspace@0__:job
+PUBLISH news evil
+SPUBLISH news evil"
+
+# each_is_refused COMMAND...: COMMAND, such as redis-cli, prints that the server refuses each of these, also in a script
+each_is_refused() {
+	local - line words count=0
+
+	set -f
+	while read -r line; do
+		read -r -a words <<<"$line"
+		run "$@" "${words[@]}"
+		[[ $output = *NOPERM* || $output = *' command not allowed'* ]] || fail "$line: $output"
+		run "$@" EVAL 'return redis.call(unpack(ARGV))' 0 "${words[@]}"
+		[[ $output = *"ERR The user executing the script can't"* || $output = *'ERR ACL failure in script'* ||
+			$output = *'not allowed from script'* ]] || fail "in a script, $line: $output"
+		count=$((count + 1))
+	done <<<"$DANGEROUS"
+	[ "$count" -gt 50 ]
+}
+
+# no_way_out COMMAND...: a script finds none of Lua's ways to files and programs, and no password opens the server's
+# user for the administrator
+no_way_out() {
+	run "$@" EVAL 'local found = {}
+		for _, name in ipairs({"io", "package", "require", "dofile", "loadfile", "debug"}) do
+			found[#found + 1] = rawget(_G, name) and name end
+		for name in pairs(rawget(_G, "os") or {}) do found[#found + 1] = "os." .. name end
+		return table.concat(found, " ")' 0
+	[[ $output = '' || $output = os.clock ]] || fail "a script finds $output"
+	for password in '' evil SECRET; do
+		run "$@" AUTH admin "$password"
+		assert_output --partial WRONGPASS
+	done
+}

@@ -10,17 +10,18 @@
 # Each script has a function of its name: `acquire ID [WORD=VALUE...]`. The answer is in the array
 # `reply`; an error of the server fails the test.
 
-for part in lone-cluster contents subscribers redisson; do
-	# shellcheck source=/dev/null
-	source "${BASH_SOURCE[0]%/*}/$part.bash"
-done
+# shellcheck source=/dev/null
+source "${BASH_SOURCE[0]%/*}/nodes.bash"
 
 : "${LUA:=$TESTS_DIR/../lua}"
 
 # bats sources this file from a function.
 declare -gA token=() ticket=()
 declare -ga reply=()
-declare -g lock=job
+declare -gA subscriber=() subscribed=() marker=()
+declare -ga ids=()
+declare -g lock=job way=SUBSCRIBE # how a waiter listens that is made present from now on
+declare -gA SINCE # since when each waits that has --supersede
 [ "${SCRIPTS_ON-}" != cluster ] || way=SSUBSCRIBE
 
 # Starts a server, and loads all scripts into it.
@@ -31,9 +32,9 @@ setup_file() {
 	date +%s%6N >"$STILL_CLOCK"
 	set_clock_to "$(<"$STILL_CLOCK")"
 	if [ "${SCRIPTS_ON-}" = cluster ] && knows_sharded; then
-		LD_PRELOAD=$BUILD/programs/still_clock.so start_lone_cluster
+		LD_PRELOAD=$BUILD/programs/clockwork.so start_lone_cluster
 	else
-		LD_PRELOAD=$BUILD/programs/still_clock.so start_server
+		LD_PRELOAD=$BUILD/programs/clockwork.so start_server
 	fi
 	for name in acquire release renew leave look; do
 		"$TESTS_DIR/../lua/join" "$LUA/scripts/$name.lua" >"$BATS_FILE_TMPDIR/$name.lua"
@@ -285,3 +286,473 @@ the_events() { cli XRANGE "$(key_log)" - + | awk '$0 == "event" { getline; print
 
 # entry NUMBER: the entry with this number, the oldest is 1, as lines "FIELD VALUE"
 entry() { cli --json XRANGE "$(key_log)" - + | jq -r ".[$1 - 1][1] | . as \$e | range(0; length; 2) | \$e[.] + \" \" + \$e[. + 1]"; }
+
+# ---- The keys of `lock` on the server
+
+key_queue() { echo "redisson_lock_queue:$(braced)"; }
+key_ours() { echo "fairlock_queue:$(braced)"; }
+key_timeouts() { echo "redisson_lock_timeout:$(braced)"; }
+key_state() { echo "fairlock:$(braced)"; }
+key_log() { echo "fairlock_log:$(braced)"; }
+key_holders() { echo "fairlock_holders:$(braced)"; }
+channel() { echo "redisson_lock__channel:$(braced)"; }
+
+# The ids of those who wait, in order.
+waiting() {
+	on_keys EVALSHA "$SHA_look" "$(channel)" queue | sed -n '1~6p' | paste -sd ' '
+}
+
+# place_of ID: the entry of Redisson's list that is its place: of ours, the last marker with a ticket that is not larger
+place_of() {
+	local ticket marker place=$1
+
+	ticket=$(cli ZSCORE "$(key_ours)" "$1")
+	[ -n "$ticket" ] || { echo "$1" && return; }
+	for marker in $(cli LRANGE "$(key_queue)" 0 -1 | sed -n 's/^fairlock://p'); do
+		[ "$marker" -gt "$ticket" ] && [ "$place" != "$1" ] || place=fairlock:$marker
+	done
+	echo "$place"
+}
+
+# The ids in the list, by name.
+listed() {
+	cli LRANGE "$(key_queue)" 0 -1 | sort | paste -sd ' '
+}
+
+# The ids in the sorted set, by name.
+scored() {
+	cli ZRANGE "$(key_timeouts)" 0 -1 | sort | paste -sd ' '
+}
+
+# queue_is ID...: exactly these ids wait, in this order; list and sorted set agree
+queue_is() {
+	assert_equal "$(waiting)" "$*"
+	assert_equal "$(scored)" "$(listed)"
+}
+
+owner() {
+	cli HKEYS "$lock"
+}
+
+holds() {
+	cli HVALS "$lock"
+}
+
+# holders: the owner ids of several holders whose leases go on, by name
+holders() {
+	cli ZRANGEBYSCORE "$(key_holders)" "($(now_ms)" +inf | sort | paste -sd ' '
+}
+
+# agree: key 1 and the sorted set of the holders live until the last lease ends
+agree() {
+	assert_equal "$(cli PTTL "$lock")" "$(cli PTTL "$(key_holders)")"
+	assert_equal "$(cli PTTL "$lock")" "$(($(cli ZREVRANGE "$(key_holders)" 0 0 WITHSCORES | tail -n 1) - $(now_ms)))"
+}
+
+# The events of the log, oldest first, one a line: the seven fields as "name=value|..."
+log_lines() {
+	cli XRANGE "$(key_log)" - + | awk '
+		{ i = (NR - 1) % 19 }
+		i > 0 { printf "%s%s", i == 1 ? "" : i % 2 ? "|" : "=", $0 }
+		i == 18 { print "" }'
+}
+
+# digest [KEY...]: the contents of these keys, or of all, as one word. Times to live do not count.
+digest() {
+	local key
+
+	for key in $(if [ $# -gt 0 ]; then echo "$@"; else cli --raw KEYS '*' | sort; fi); do
+		echo "$key"
+		# the server does not keep the fields of a hash in order
+		case $(cli TYPE "$key") in
+		hash) cli HGETALL "$key" | paste - - | sort ;;
+		*) cli DUMP "$key" ;;
+		esac
+	done | sha1sum
+}
+
+# What must be so after every script: "well", or what is wrong.
+invariants='
+local listed = {}
+local queue = redis.call("LRANGE", KEYS[2], 0, -1)
+for _, id in ipairs(queue) do
+	if listed[id] then
+		return id .. " is listed twice"
+	elseif not redis.call("ZSCORE", KEYS[3], id) then
+		return id .. " has no score"
+	end
+	listed[id] = true
+end
+if redis.call("ZCARD", KEYS[3]) ~= #queue then
+	return "somebody has a score and is not listed"
+elseif redis.call("HLEN", KEYS[1]) > 1 then
+	return "two owners"
+end
+local holders = "fairlock_holders:" .. string.match(KEYS[5], "^fairlock_log:(.*)$")
+for _, key in ipairs({KEYS[1], KEYS[4], KEYS[5], KEYS[6], holders}) do
+	if redis.call("TTL", key) == -1 then
+		return "a key would stay for ever"
+	end
+end
+if string.find(redis.call("HKEYS", KEYS[1])[1] or "", "^fairlock:") and redis.call("ZCARD", holders) == 0 then
+	return "nobody has a hold, and the lock is held"
+end
+return "well"'
+
+all_well() {
+	assert_equal "$(on_keys EVAL "$invariants")" well
+}
+
+# ---- Waiters that are present, by their subscriptions, and what they are told
+
+nobody_listens() {
+	[ "$(cli PUBSUB CHANNELS)$(cli PUBSUB NUMPAT)" = 0 ] || return
+	! knows_sharded || [ -z "$(cli PUBSUB SHARDCHANNELS)" ]
+}
+
+# subscribers CHANNEL: how many listen to it in the present `way`
+subscribers() {
+	local count=NUMSUB
+
+	[ "$way" = SUBSCRIBE ] || count=SHARDNUMSUB
+	cli PUBSUB "$count" "$1" | tail -n 1
+}
+
+listens() {
+	[ "$(subscribers "$(channel):$1")" = 1 ]
+}
+
+listens_not() {
+	[ "$(subscribers "$(channel):$1")" = 0 ]
+}
+
+# listen ID CHANNEL...: writes down what comes in on these channels
+listen() {
+	background "$CLI" -s "$SERVER_SOCKET" "$way" "${@:2}" >"$BATS_TEST_TMPDIR/heard.$1"
+	subscriber[$1]=$!
+	subscribed[$1]=$way
+}
+
+# listen_too ID TICKET: a waiter that was told of a marker listens to its channel, too, as clients do
+listen_too() {
+	local way=${subscribed[$1]-}
+
+	[ -n "$2" ] && [ -n "$way" ] && [ "${marker[$1]-}" != "$2" ] || return 0
+	marker[$1]=$2
+	heard "$1" >/dev/null # all of it is written
+	kill "${subscriber[$1]}"
+	wait "${subscriber[$1]}" 2>/dev/null || true
+	wait_until listens_not "$1"
+	background "$CLI" -s "$SERVER_SOCKET" "$way" "$(channel):fairlock:$2" "$(channel):$1" >>"$BATS_TEST_TMPDIR/heard.$1"
+	subscriber[$1]=$!
+	wait_until listens "$1"
+}
+
+# listen_by_pattern PATTERN: writes down what comes in on channels like this, in `heard.pattern`
+listen_by_pattern() {
+	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE "$1" >"$BATS_TEST_TMPDIR/heard.pattern"
+	subscriber[pattern]=$!
+	wait_until has_pattern
+}
+
+has_pattern() {
+	[ "$(cli PUBSUB NUMPAT)" = 1 ]
+}
+
+# present ID...: each listens to its own channel
+present() {
+	local id
+
+	for id; do
+		listen "$id" "$(channel):$id"
+	done
+	for id; do
+		wait_until listens "$id"
+	done
+}
+
+# present_together ID...: the same over one connection, which `absent together` ends
+present_together() {
+	listen together "${@/#/$(channel):}"
+	wait_until listens "${!#}"
+}
+
+# absent ID...: they listen no more, and the server has seen it
+absent() {
+	local id way
+
+	for id; do
+		way=${subscribed[$id]}
+		kill "${subscriber[$id]}"
+		wait "${subscriber[$id]}" 2>/dev/null || true
+		unset "subscriber[$id]" "subscribed[$id]" "marker[$id]"
+		wait_until listens_not "$id"
+	done
+}
+
+# heard ID: the messages that it got, in order, one a line
+heard() {
+	local publish=PUBLISH marks
+
+	[ "${subscribed[$1]}" = SUBSCRIBE ] || publish=SPUBLISH
+	marks=$(marks_of "$1")
+	cli "$publish" "$(channel):$1" 'end of messages' >/dev/null
+	wait_until has_more_marks "$1" "$marks"
+	awk 'previous ~ /^s?message$/ { name = NR }
+		name && NR == name + 1 && $0 != "end of messages"
+		{ previous = $0 }' "$BATS_TEST_TMPDIR/heard.$1"
+}
+
+# marks_of ID: how often it has heard that a test reads its messages
+marks_of() {
+	grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true
+}
+
+has_more_marks() {
+	[ "$(marks_of "$1")" -gt "$2" ]
+}
+
+# told ID MESSAGES: it got these, joined by commas, and no others
+told() {
+	assert_equal "$(heard "$1" | paste -sd ,)" "$2"
+}
+
+# is_told ID MESSAGE: the last one that it got is this
+is_told() {
+	assert_equal "$(heard "$1" | tail -n 1)" "$2"
+}
+
+# queue_up ID...: each is present and queues
+queue_up() {
+	local id
+
+	present "$@"
+	for id; do
+		acquire "$id"
+		answered queued
+	done
+}
+
+# queue_up_dead ID...: each queues and is absent
+queue_up_dead() {
+	local id
+
+	for id; do
+		acquire "$id"
+		answered queued
+	done
+}
+
+# crowd COUNT: waiters w1 to wCOUNT, in the array `ids`, are present and queue in this order
+crowd() {
+	local id
+
+	mapfile -t ids < <(seq -f w%g "$1")
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+	done | cli >/dev/null
+}
+
+# ---- Waiters that accept a handover
+
+# queue_for_handover ID...: they wait, and accept a handover with the secret 1
+queue_for_handover() {
+	local id
+
+	present "$@"
+	for id; do
+		acquire "$id" handed=1
+		answered queued
+	done
+}
+
+# handed ID TTL [SECRET]: the last message to ID granted it the lock, or a hold beside others. Sets its token.
+handed() {
+	local said ttl at secret
+
+	read -r said "token[$1]" ttl at secret _ < <(heard "$1" | tail -n 1)
+	assert_equal "$said $ttl $at $secret" "granted $2 $(now_ms) ${3-1}"
+	[[ " $(owner) $(holders) " = *" $1 "* ]] || fail "$1 does not hold: $(owner) $(holders)"
+}
+
+# ---- Waiters with --once-ok
+
+# succeed ID [WORD=VALUE...]: its COMMAND ends with 0
+succeed() {
+	release "$1" status=0 cause=exit "${@:2}"
+}
+
+# is_told_to_ask ID: a message says that something has changed
+is_told_to_ask() {
+	[[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]
+}
+
+# is_told_first ID: the last message says that there may be room for it, or that it is its turn
+is_told_first() {
+	[[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]
+}
+
+# many COUNT [SECRET]: waiters w1 to wCOUNT with --once-ok are present and queue in this order
+many() {
+	local id
+
+	mapfile -t ids < <(seq -f w%g "$1")
+	present_together "${ids[@]}"
+	for id in "${ids[@]}"; do
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' "by $id" ok60000 0 "${2-}" x
+	done | cli >/dev/null
+	assert_equal "$(cli ZCARD "$(key_ours)")" "$1"
+}
+
+# ---- Waiters with --supersede
+
+# asks_newest ID [WORD=VALUE...]: it asks with --supersede for the first time, and listens
+asks_newest() {
+	present "$1"
+	acquire "$1" newest=0 "${@:2}"
+	SINCE[$1]=${reply[5]-}
+}
+
+# asks_again ID [WORD=VALUE...]: the sign of life of one that does
+asks_again() {
+	ask "$1" newest="${SINCE[$1]-0}" "${@:2}"
+}
+
+# superseded_events: the fields of these events in the log, "owner by waited actor", one a line
+superseded_events() {
+	on_keys EVAL '
+		local found = {}
+		for _, entry in ipairs(redis.call("XRANGE", KEYS[5], "-", "+")) do
+			local field = {}
+			for i = 1, #entry[2], 2 do
+				field[entry[2][i]] = entry[2][i + 1]
+			end
+			if field.event == "superseded" then
+				found[#found + 1] = table.concat({field.owner, field.by, field.waited, field.actor}, " ")
+			end
+		end
+		return found'
+}
+
+# is_superseded ID [WORD=VALUE...]: asks, and is answered that; then it has neither the lock nor a place
+is_superseded() {
+	asks_again "$@"
+	answered superseded
+	[[ " $(waiting) $(owner) $(scored) " != *" $1 "* ]]
+}
+
+# ---- Clients of Redisson, as Redisson's own scripts do it
+
+# redisson_waits ID [MS]: queues with a score so far ahead
+redisson_waits() {
+	cli RPUSH "$(key_queue)" "$1" >/dev/null
+	cli ZADD "$(key_timeouts)" $(($(now_ms) + ${2:-300000})) "$1" >/dev/null
+}
+
+# Parts of Redisson's scripts: it drops waiters whose scores have passed from the head of the queue,
+# and takes the lock, if it may, with a patience in ms.
+redisson_parts='
+local function drop_stale(now)
+	while redis.call("LLEN", KEYS[2]) > 0 do
+		local first = redis.call("LINDEX", KEYS[2], 0)
+		local score = redis.call("ZSCORE", KEYS[3], first)
+		if not score or tonumber(score) > now then
+			return
+		end
+		redis.call("ZREM", KEYS[3], first)
+		redis.call("LPOP", KEYS[2])
+	end
+end
+local function take(id, patience)
+	if redis.call("EXISTS", KEYS[1]) == 1 or (redis.call("EXISTS", KEYS[2]) == 1
+			and redis.call("LINDEX", KEYS[2], 0) ~= id) then
+		return false
+	end
+	redis.call("LPOP", KEYS[2])
+	redis.call("ZREM", KEYS[3], id)
+	for _, other in ipairs(redis.call("ZRANGE", KEYS[3], 0, -1)) do
+		redis.call("ZINCRBY", KEYS[3], -patience, other)
+	end
+	redis.call("HSET", KEYS[1], id, 1)
+	redis.call("PEXPIRE", KEYS[1], 30000)
+	return true
+end
+'
+
+# redisson_takes ID: its tryLock that does not wait
+redisson_takes() {
+	on_keys EVAL "$redisson_parts"'return take(ARGV[1], 300000) and "granted" or "no"' "$1"
+}
+
+redisson_lock="$redisson_parts"'
+local id, patience, now = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+drop_stale(now)
+if take(id, patience) then
+	return "granted"
+elseif redis.call("ZSCORE", KEYS[3], id) then
+	return "queued"
+end
+local last = redis.call("LINDEX", KEYS[2], -1)
+local score = last and redis.call("ZSCORE", KEYS[3], last) or now + redis.call("PTTL", KEYS[1])
+redis.call("ZADD", KEYS[3], score + patience, id)
+redis.call("RPUSH", KEYS[2], id)
+return "queued"'
+
+# redisson_asks ID PATIENCE ANSWER: its tryLock that waits, at first and each time it is woken
+redisson_asks() {
+	assert_equal "$(on_keys EVAL "$redisson_lock" "$1" "$2" "$(now_ms)")" "$3"
+}
+
+redisson_leave='
+local behind = false
+for _, id in ipairs(redis.call("LRANGE", KEYS[2], 0, -1)) do
+	if behind then
+		redis.call("ZINCRBY", KEYS[3], -tonumber(ARGV[2]), id)
+	end
+	behind = behind or id == ARGV[1]
+end
+redis.call("ZREM", KEYS[3], ARGV[1])
+redis.call("LREM", KEYS[2], 0, ARGV[1])'
+
+# redisson_gives_up ID PATIENCE
+redisson_gives_up() {
+	on_keys EVAL "$redisson_leave" "$1" "$2"
+}
+
+# redisson_sweeps [MS]: drops the waiters at the head that are dead by a clock that is MS ahead
+redisson_sweeps() {
+	on_keys EVAL "$redisson_parts"'drop_stale(tonumber(ARGV[1]))' $(($(now_ms) + ${1:-0})) >/dev/null
+}
+
+# redisson_drops ID: drops it from the head of the queue, as a client whose clock is ahead
+redisson_drops() {
+	cli ZADD "$(key_timeouts)" 1 "$(place_of "$1")" >/dev/null
+	redisson_sweeps 0
+}
+
+redisson_unlocks() {
+	local next publish=PUBLISH
+
+	[ "$way" = SUBSCRIBE ] || publish=SPUBLISH
+	cli DEL "$lock" >/dev/null
+	next=$(cli LINDEX "$(key_queue)" 0)
+	[ -z "$next" ] || cli "$publish" "$(channel):$next" 0 >/dev/null
+}
+
+# It is the turn of r1, a Redisson waiter that is present, and ben waits behind it.
+turn_of_present_redisson() {
+	acquire anna
+	redisson_waits r1
+	present r1
+	queue_up ben
+	release anna
+}
+
+# It is the turn of r1, a Redisson waiter that is absent, and ben waits behind it.
+turn_of_absent_redisson() {
+	acquire anna
+	redisson_waits r1
+	queue_up ben
+	release anna
+}

@@ -21,8 +21,6 @@
 #
 # A test can make more: COMMON_NAME=localhost new_certificate NAME DNS:a.example,IP:127.0.0.1
 
-source "${BASH_SOURCE[0]%/*}/ports.bash"
-
 # Makes all of these, once for each file of tests.
 make_certificates() {
 	local here=DNS:localhost,IP:127.0.0.1,IP:::1
@@ -102,7 +100,7 @@ start_tls_server() {
 	[[ ${1:---} = --* ]] || { certificate=$1; shift; }
 	SERVER_DIR=$(server_dir)/tls-$certificate
 	mkdir -p "$SERVER_DIR"
-	start_server --bind 127.0.0.1 -::1 --tls-port "$(free_ports 1)" --tls-auth-clients no \
+	start_server --bind 127.0.0.1 -::1 --tls-port "$(free_port)" --tls-auth-clients no \
 		--tls-cert-file "$TLS_DIR/$certificate.crt" --tls-key-file "$TLS_DIR/$certificate.key" \
 		--tls-ca-cert-file "$TLS_DIR/ca.crt" "$@" || return
 	TLS_PORT=$(cli CONFIG GET tls-port | tail -n 1)
@@ -140,7 +138,7 @@ tls_fails() {
 # openssl_server CERTIFICATE [OPTION...]: OpenSSL's own server, which knows no Redis, at TLS_PORT;
 # its output is in `said`
 openssl_server() {
-	TLS_PORT=$(free_ports 1)
+	TLS_PORT=$(free_port)
 	[ -p in ] || mkfifo in # an input that never ends
 	# shellcheck disable=SC2016
 	background sh -c 'exec "$@" <>in' sh openssl s_server -accept "127.0.0.1:$TLS_PORT" -cert "$TLS_DIR/$1.crt" -key "$TLS_DIR/$1.key" \

@@ -4,10 +4,13 @@
  *
  * LD_PRELOAD=clockwork.so CLOCKWORK_RATE=1.08 CLOCKWORK_AHEAD_MS=0 PROGRAM
  * LD_PRELOAD=clockwork.so CLOCKWORK_FILE=FILE PROGRAM
+ * LD_PRELOAD=clockwork.so STILL_CLOCK=FILE PROGRAM
  *
  * tests/torture/clockwork.py writes FILE, a struct clockwork, at any time. The program sees the
  * true clock through syscall(2). Timers of absolute time expire by the clock that the program sees;
- * a timer that was set before FILE changed expires by the clock of that time. */
+ * a timer that was set before FILE changed expires by the clock of that time. The FILE of
+ * STILL_CLOCK has the time of day, in microseconds (8 bytes), which stands still until it changes;
+ * the other clocks are the true ones. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -35,6 +38,7 @@ struct clockwork {
 
 static struct clockwork own = {.settings = {{.rate = 1}}};
 static const struct clockwork *clockwork = &own;
+static volatile const int64_t *still_us; /* NULL: the time of day goes on */
 
 static int64_t true_ns(clockid_t clock)
 {
@@ -59,26 +63,33 @@ static int64_t ahead_ns(void)
 	       (int64_t)((now.rate - 1) * (double)(true_ns(CLOCK_BOOTTIME) - now.since_ns));
 }
 
+/* Maps the file that this variable names. Returns NULL if there is no such variable. */
+static void *map_file_of(const char *variable, size_t size)
+{
+	const char *name = getenv(variable);
+	const int file = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	void *shared = file < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+
+	if (name && shared == MAP_FAILED)
+		abort();
+	if (file >= 0)
+		close(file);
+	return name ? shared : NULL;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
 	const char *rate = getenv("CLOCKWORK_RATE"), *ahead = getenv("CLOCKWORK_AHEAD_MS");
-	const char *name = getenv("CLOCKWORK_FILE");
-	const int file = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
-	void *shared = MAP_FAILED;
+	const struct clockwork *shared = map_file_of("CLOCKWORK_FILE", sizeof(own));
 
+	still_us = map_file_of("STILL_CLOCK", sizeof(*still_us));
 	own.settings[0].since_ns = true_ns(CLOCK_BOOTTIME);
 	if (rate)
 		own.settings[0].rate = atof(rate);
 	if (ahead)
 		own.settings[0].ahead_ns = atoll(ahead) * 1000000;
-	if (file >= 0) {
-		shared = mmap(NULL, sizeof(own), PROT_READ, MAP_SHARED, file, 0);
-		close(file);
-	}
-	if (shared != MAP_FAILED)
+	if (shared)
 		clockwork = shared;
-	else if (name)
-		abort();
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -88,7 +99,10 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 	if (result < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID)
 		return result;
-	ns = now->tv_sec * S + now->tv_nsec + ahead_ns();
+	if (still_us && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+		ns = *still_us * 1000;
+	else
+		ns = now->tv_sec * S + now->tv_nsec + ahead_ns();
 	now->tv_sec = ns / S;
 	now->tv_nsec = ns % S;
 	return 0;

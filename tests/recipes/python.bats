@@ -4,7 +4,6 @@
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
-load ../lib/examples
 
 setup() {
 	begin_example

@@ -4,7 +4,6 @@
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
-load ../lib/examples
 
 # The repository is made once: restic takes half a second to make a key, and as long each time that it needs one.
 setup_file() {

@@ -5,7 +5,6 @@
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
-load ../lib/examples
 
 setup() {
 	begin_example

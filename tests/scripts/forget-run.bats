@@ -3,8 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
-load ../lib/once_ok
 
 # forget [WORD=VALUE...]
 forget() {

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "release hands the lock to the first waiter, with all that a grant has" {
 	acquire anna

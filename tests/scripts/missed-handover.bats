@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "a waiter that hangs when it is handed the lock costs one turn and then has its old place" {
 	acquire anna

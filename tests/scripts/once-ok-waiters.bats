@@ -3,8 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
-load ../lib/once_ok
 
 @test "when a COMMAND ends with 0, those who wait are told, need not run, and a plain waiter is next" {
 	acquire anna period=ok60000

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 # started: prints when the last COMMAND was started, or nothing
 started() { shown started; }

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 # row N COLUMN...: columns of the row of the Nth holder in the answer of status, from 0 on
 row() {

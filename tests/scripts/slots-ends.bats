@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "when all leases of several holders have ended, each end is logged" {
 	acquire anna want='#2' lease=20000

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 # The tokens of the waiters that were handed the lock, and of those that asked
 tokens_told() {

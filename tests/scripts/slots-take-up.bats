@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "all holds but the one whose slot was taken are taken up again after a loss of data" {
 	acquire anna want='#3'

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "slots are given in their order, until none is free" {
 	acquire anna want='#2'

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 # lost_hold: anna was granted the lock 5 s ago and was asked to stop; then the server lost its data
 lost_hold() {

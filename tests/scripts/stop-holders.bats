@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "a stop of a lock that Redisson holds changes nothing of it, and says that nobody can be asked" {
 	redisson_takes r1

@@ -4,7 +4,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "a stop is written beside the hold, makes its wrap renew, and the renewal tells who asks" {
 	acquire anna

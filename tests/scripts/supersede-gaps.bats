@@ -4,7 +4,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/supersede
 
 @test "a waiter that did not hear its ticket is superseded, whether it was queued or dropped since" {
 	acquire anna

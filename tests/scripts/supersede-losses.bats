@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/supersede
 
 # two_wait: ed has superseded cleo, which has not heard it
 two_wait() {

@@ -3,7 +3,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/supersede
 
 @test "a new one takes over the place and the ticket of the one before" {
 	acquire anna

@@ -4,7 +4,6 @@
 
 load ../lib/helpers
 load ../lib/scripts
-load ../lib/handover
 
 @test "renew takes the lock up under its token on a server that lost its data" {
 	granted_to_anna

@@ -1,7 +1,7 @@
 # Several holders of a lock in a cluster: they stay holders when a node fails or the cluster's slot moves.
 
 load ../lib/helpers
-load ../lib/cluster
+load ../lib/nodes
 load ../lib/jobs
 load ../lib/holders
 

@@ -2,7 +2,7 @@
 # wrap --also in a cluster: each lock is on another node, and has a connection of its own.
 
 load ../lib/helpers
-load ../lib/cluster
+load ../lib/nodes
 load ../lib/jobs
 
 setup_file() { start_cluster; }

@@ -1,7 +1,7 @@
 # release --stop in a cluster: it reaches the holder through any node, and follows the slot to another one.
 
 load ../lib/helpers
-load ../lib/cluster
+load ../lib/nodes
 load ../lib/jobs
 load ../lib/holders
 

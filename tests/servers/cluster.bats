@@ -1,7 +1,7 @@
 # Locks in a cluster: fairlock finds the node with the lock's slot, and follows the slot.
 
 load ../lib/helpers
-load ../lib/cluster
+load ../lib/nodes
 load ../lib/failover
 load ../lib/jobs
 
@@ -26,10 +26,10 @@ teardown() {
 	wait_until cluster_is_ready
 }
 
-# own_cluster [OPTION...]: a cluster of which this test may kill nodes. The URL names all nodes.
+# own_cluster: a cluster of which this test may kill nodes. The URL names all nodes.
 own_cluster() {
 	OWN_CLUSTER=yes
-	start_cluster "$@"
+	start_cluster
 	use_cluster
 	printf -v FAIRLOCK_URL '127.0.0.1:%s,' $CLUSTER_PORTS
 	FAIRLOCK_URL=redis://${FAIRLOCK_URL%,}
@@ -124,7 +124,7 @@ waits_at() {
 }
 
 @test "a cluster with a password accepts it, and status 77 says that it is missing or wrong" {
-	CLUSTER_PASSWORD=secret own_cluster --requirepass secret --masterauth secret
+	NODES_PASSWORD=secret own_cluster
 	fails_with 77 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
 	export FAIRLOCK_PASSWORD=secret
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'

@@ -4,7 +4,6 @@
 
 load ../lib/helpers
 load ../lib/permissions
-load ../lib/dangerous
 
 PROGRAM=$TESTS_DIR/../src/server/fairlock-server
 TIMEOUT=$(command -v timeout)

@@ -3,18 +3,17 @@
 
 setup() {
 	load ../lib/helpers
-	load ../lib/cluster
+	load ../lib/nodes
 	cd "$BATS_TEST_TMPDIR" || return
 	export FAIRLOCK_CONNECT_TIMEOUT=1s FAIRLOCK_URL # each test has its own
 }
 
 # lone_node [FIRST LAST]: a cluster of one node that has these slots, or none. Sets NODE.
 lone_node() {
-	export NODES_DIR=$BATS_TEST_TMPDIR CLUSTER_OPTIONS='--cluster-require-full-coverage no' CLUSTER_PORTS
-	NODE=$(free_ports 1)
-	CLUSTER_PORTS=$NODE
-	launch_node "$NODE"
-	wait_until node_says "$NODE" PONG PING
+	new_nodes 1
+	NODE=${PORTS[0]}
+	export CLUSTER_PORTS=$NODE
+	new_cluster_node "$NODE" --cluster-require-full-coverage no
 	# shellcheck disable=SC2046
 	[ $# = 0 ] || node_does "$NODE" CLUSTER ADDSLOTS $(seq "$1" "$2")
 	[ $# = 0 ] || wait_until serves

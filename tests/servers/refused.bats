@@ -320,7 +320,7 @@ obtains_nothing() {
 @test "--skip hides no outage: 69 when the server refuses a free lock, 0 when it says that the lock is held" {
 	local owner cause
 
-	load ../lib/small-disk
+	load ../lib/network
 	start_server_on_small_disk
 	for cause in 'maxmemory 1' 'min-replicas-to-write 1' 'replicaof 127.0.0.1 1' misconf; do
 		owner=$("$FAIRLOCK" acquire job)

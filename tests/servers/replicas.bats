@@ -1,7 +1,7 @@
 # --replicas: a grant and each renewal count only when that many replicas have confirmed them.
 
 load ../lib/helpers
-load ../lib/sentinel
+load ../lib/nodes
 load ../lib/failover
 load ../lib/jobs
 load ../lib/holders

@@ -1,7 +1,7 @@
 # Locks behind sentinels: fairlock finds the master, and follows it to another server.
 
 load ../lib/helpers
-load ../lib/sentinel
+load ../lib/nodes
 load ../lib/failover
 load ../lib/jobs
 load ../lib/holders
@@ -79,7 +79,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 }
 
 @test "one password for sentinels and servers works, and status 77 says that it is missing or wrong" {
-	export MASTER_PASSWORD=secret SENTINEL_PASSWORD=secret
+	export NODES_PASSWORD=secret SENTINEL_PASSWORD=secret
 	own_sentinels
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	run -7 "$FAIRLOCK" wrap --url "redis+sentinel://:secret@$SENTINELS/mymaster" job sh -c 'exit 7'
@@ -88,7 +88,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 }
 
 @test "sentinels may have a password of their own" {
-	export MASTER_PASSWORD=secret SENTINEL_PASSWORD=other
+	export NODES_PASSWORD=secret SENTINEL_PASSWORD=other
 	own_sentinels
 	echo other >password
 	echo wrong >wrong
@@ -100,7 +100,7 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 }
 
 @test "servers may have a password if their sentinels have none" {
-	export MASTER_PASSWORD=secret
+	export NODES_PASSWORD=secret
 	own_sentinels
 	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	fails_with 77 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
@@ -113,10 +113,9 @@ replica_ports() { tr ' ' '\n' <<<"$SERVER_PORTS" | grep -vx "$(master_port)" | p
 # start_wrong_sentinel PORT: a lone sentinel that takes this server for the master of the name
 # `other`. Sets WRONG.
 start_wrong_sentinel() {
-	WRONG=$(free_ports 1)
+	WRONG=$(free_port)
 	printf '%s\n' "dir $NODES_DIR" 'bind 127.0.0.1' "sentinel monitor other 127.0.0.1 $1 9" >"$NODES_DIR/$WRONG.conf"
-	launch "$WRONG" "$SERVER" "$NODES_DIR/$WRONG.conf" --sentinel --port "$WRONG"
-	wait_until node_answers "$WRONG"
+	launch "$WRONG" "$SERVER" "$NODES_DIR/$WRONG.conf" --sentinel
 }
 
 @test "fairlock does not believe a sentinel that names a replica, and asks the next one" {

@@ -4,7 +4,7 @@
 load ../lib/helpers
 load ../lib/network
 load ../lib/jobs
-load ../lib/lone-cluster
+load ../lib/nodes
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 

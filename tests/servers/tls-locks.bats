@@ -3,7 +3,6 @@
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/tls
-load ../lib/waiters
 load ../lib/holders
 
 setup_file() { make_certificates; }
@@ -320,9 +319,9 @@ has_token() {
 all_present() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" = 21 ]; }
 
 @test "sentinels and their master use TLS, also after a failover" {
-	load ../lib/sentinel
+	load ../lib/nodes
 	local old token
-	SENTINEL_TLS=yes
+	NODES_TLS=yes
 	start_sentinels
 	export FAIRLOCK_URL=rediss+sentinel://$SENTINELS/mymaster
 	background "$FAIRLOCK" wrap job sleep 600
@@ -341,9 +340,9 @@ all_present() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' 
 renewed_at_master() { [ "$(master_cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" = 1 ]; }
 
 @test "fairlock trusts a node that a cluster redirects it to by the same authority" {
-	load ../lib/cluster
+	load ../lib/nodes
 	local i
-	CLUSTER_TLS=yes
+	NODES_TLS=yes
 	start_cluster
 	export FAIRLOCK_URL=rediss://127.0.0.1:${CLUSTER_PORTS%% *}
 	for i in 1 2 3 4 5 6; do

@@ -3,7 +3,6 @@
 load ../lib/helpers
 load ../lib/network
 load ../lib/jobs
-load ../lib/outage
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return

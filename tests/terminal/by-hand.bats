@@ -3,7 +3,11 @@
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
-load ../lib/waiting_line
+
+setup() {
+	begin
+	find_view
+}
 
 @test "acquire on a terminal tells until when the lock is held, and the command that gives it back" {
 	local name

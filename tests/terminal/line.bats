@@ -5,7 +5,11 @@
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
-load ../lib/waiting_line
+
+setup() {
+	begin
+	find_view
+}
 
 # ---- Its text ----
 

@@ -38,7 +38,7 @@ import sys
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 from history import FOREVER, LOST_S, MS, S, meets, overlap
 from order import Queue
-from asking import Requests
+from sections import Sections
 
 UNHEARD_MS = 100  # a waiter that never had an answer leaves within that time
 LEAVING_S = 6  # a waiter that leaves waits no longer for a connection and the server
@@ -46,7 +46,7 @@ DEAD_S = 5  # a guard that is left gives up, on a busy machine
 CONNECT_S = 5  # the connect timeout
 
 
-class Checker(Requests):
+class Checker(Sections):
     """A history with the checks of it."""
 
     PROPERTIES = ("exclusion", "tokens", "forged", "order", "idle", "served", "statuses", "left")
@@ -86,13 +86,9 @@ class Checker(Requests):
         end = next((event["at"] for event in self.of("end")), FOREVER)
         for job in self.jobs.values():
             if job.status is None or job.ended > end:
-                self.violated(
-                    "served",
-                    f"{job.name} ({job.kind}, lock {job.locks[0]}) had not ended when all was over"
-                    + ("" if job.started else ": it never got the lock"),
-                    end,
-                    (job.name, job.locks[0]),
-                )
+                text = f"{job.name} ({job.kind}, lock {job.lock}) had not ended when all was over"
+                text += "" if job.started else ": it never got the lock"
+                self.violated("served", text, end, (job.name, job.lock))
             elif job.kind == "wrap":
                 self.check_wrap(job)
             else:
@@ -219,16 +215,10 @@ class Checker(Requests):
             self.wrong(job, "the script", job.status, set())
 
     def wrong(self, job, what, status, allowed):
-        done = (
-            ", ".join(f"{event['fault']} {event['role']}" for event in job.faults) or "nothing was done to it"
-        )
-        self.violated(
-            "statuses",
-            f"{job.name} (lock {job.locks[0]}, lease {job.lease // MS} ms): {what} ended with {status}, "
-            f"not with any of {sorted(allowed)}; {done}",
-            job.ended,
-            (job.name, job.locks[0]),
-        )
+        done = ", ".join(f"{event['fault']} {event['role']}" for event in job.faults) or "nothing was done to it"
+        text = f"{job.name} (lock {job.lock}, lease {job.lease // MS} ms): {what} ended with {status}, "
+        text += f"not with any of {sorted(allowed)}; {done}"
+        self.violated("statuses", text, job.ended, (job.name, job.lock))
 
     # ---- What is left, and what was seen meanwhile
 
@@ -237,26 +227,17 @@ class Checker(Requests):
             self.violated("left", event["text"], event["at"])
         for event in self.history:
             if event["what"] == "descriptors":
-                self.violated(
-                    "left", f"{event['job']} got descriptors that are none of its business", event["at"]
-                )
+                self.violated("left", f"{event['job']} got descriptors that are none of its business", event["at"])
         for event in self.of("seen"):
-            if event.get("ttl") == -1:
-                self.violated(
-                    "left", f"lock {event['lock']} had no time to live", event["at"], (event["lock"],)
-                )
-            if event.get("queue_ttl") == -1:
-                self.violated(
-                    "left",
-                    f"the queue of lock {event['lock']} had no time to live",
-                    event["at"],
-                    (event["lock"],),
-                )
-            for word, text in ("agree", "list and sorted set"), ("sound", "the key and the holders"):
-                if not event.get(word, True):
-                    self.violated(
-                        "left", f"{text} of lock {event['lock']} did not agree", event["at"], (event["lock"],)
-                    )
+            lock = event["lock"]
+            for is_so, text in (
+                (event.get("ttl") == -1, f"lock {lock} had no time to live"),
+                (event.get("queue_ttl") == -1, f"the queue of lock {lock} had no time to live"),
+                (not event.get("agree", True), f"list and sorted set of lock {lock} did not agree"),
+                (not event.get("sound", True), f"the key and the holders of lock {lock} did not agree"),
+            ):
+                if is_so:
+                    self.violated("left", text, event["at"], (lock,))
         for event in self.of("look"):
             away = any(
                 meets((outage["at"], outage["until"] + S), (event["at"], event["until"]))
@@ -280,29 +261,23 @@ class Checker(Requests):
                 if holder.kind == "wrap" and holder.status in self.gives_back(holder) and not self.is_kept(holder, event):
                     ghosts.append((holder, owner, "held"))
                 elif self.outlived(holder, event["at"], waited.get(owner, 0)) and owner not in said:
+                    after = (event["at"] - holder.ended) / S
+                    how = f" {after:.1f} s later, with a lease of {holder.lease // MS} ms"
                     said.add(owner)
-                    self.violated(
-                        "left",
-                        f"{holder.name} had ended with {holder.status}, and still held lock {event['lock']} "
-                        f"{(event['at'] - holder.ended) / S:.1f} s later, with a lease of {holder.lease // MS} ms",
-                        event["at"],
-                        (event["lock"], holder.name),
-                    )
+                    self.haunts(holder, event, "held", how)
             for owner, _ in event["queue"]:
                 job = self.job_of(self.owners.get(owner) or "")
                 # an inner wrap that COMMAND left behind may go on waiting
                 if job is not None and event["lock"] in job.taken:
                     ghosts.append((job, owner, "waited for"))
             for job, owner, did in ghosts:
-                if event["at"] <= job.ended or owner in said or self.could_not_leave(job):
-                    continue
-                said.add(owner)
-                self.violated(
-                    "left",
-                    f"{job.name} had ended with {job.status}, and still {did} lock {event['lock']}",
-                    event["at"],
-                    (event["lock"], job.name),
-                )
+                if event["at"] > job.ended and owner not in said and not self.could_not_leave(job):
+                    said.add(owner)
+                    self.haunts(job, event, did)
+
+    def haunts(self, job, look, did, how=""):
+        text = f"{job.name} had ended with {job.status}, and still {did} lock {look['lock']}{how}"
+        self.violated("left", text, look["at"], (look["lock"], job.name))
 
     def gives_back(self, job):
         """The statuses with which a job ends only when it has given its locks back. When one of several is not

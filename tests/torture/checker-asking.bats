@@ -1,6 +1,6 @@
 # The checker of the torture test on release --stop, --supersede and --once-ok.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 # stopped STATUS FROM UNTIL [FIELDS]: release --stop ran from FROM to UNTIL, in ms from now, and ended so
 stopped() {
@@ -10,8 +10,7 @@ stopped() {
 @test "the checker reports a job that was stopped, and that nobody had asked to" {
 	job one
 	say start one 5
-	later 50
-	ends one 124
+	later 50 ends one 124
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 124'
 	stopped 0 -20 10
 	fine
@@ -20,20 +19,16 @@ stopped() {
 @test "the checker reports a job that was asked to stop, did so, and ended with another status" {
 	job one
 	say start one 5
-	later 10
-	stopped 0 0 20
-	later 30
-	ends one 0
+	later 10 stopped 0 0 20
+	later 30 ends one 0
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 0'
 }
 
 @test "the checker reports a job that runs on after release --stop said that it is over" {
 	job one
 	say start one 5
-	later 10
-	stopped 0 0 20
-	later 500
-	say beat one 5
+	later 10 stopped 0 0 20
+	later 500 say beat one 5
 	ends one 124
 	violated 'exclusion: lock x: one ran 480 ms after release --stop had said that its hold is over'
 }
@@ -41,10 +36,8 @@ stopped() {
 @test "the checker accepts a job that runs on after release --stop gave up" {
 	job one
 	say start one 5
-	later 10
-	stopped 75 0 20
-	later 500
-	say beat one 5
+	later 10 stopped 75 0 20
+	later 500 say beat one 5
 	ends one 124
 	fine
 }
@@ -53,10 +46,8 @@ stopped() {
 	job one
 	say start one 5
 	job two
-	later 10
-	stopped 0 0 20
-	later 20
-	ends one 124
+	later 10 stopped 0 0 20
+	later 20 ends one 124
 	section two 6
 	fine
 }
@@ -66,25 +57,19 @@ stopped() {
 	slot_job two
 	say start one 5 1
 	say start two 6 2
-	later 10
-	stopped 0 0 20 '"slot":"1"'
-	later 30
-	ends one 124
-	later 500
-	say end two 6 2
-	ends two 0
+	later 10 stopped 0 0 20 '"slot":"1"'
+	later 30 ends one 124
+	later 500 finish two 6 2
 	fine
 }
 
 @test "the checker reports a job of which only the newest counts, and that gave up though none came" {
 	job one '"newest":true'
-	later 10
-	ends one 75
+	later 10 ends one 75
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 75'
 	at=$((at - 5000000))
 	job two '"newest":true'
-	later 10
-	section two 5
+	later 10 section two 5
 	fine
 }
 
@@ -93,11 +78,8 @@ stopped() {
 	job one '"newest":true'
 	job two '"newest":true'
 	say start three 4
-	later 5
-	seen three one two
-	later 5
-	say end three 4
-	ends three 0
+	later 5 seen three one two
+	later 5 finish three 4
 	section two 5
 	ends one 75
 	violated 'order: lock x: one and two waited at once, both with --supersede'
@@ -109,23 +91,14 @@ taken_over() {
 	job one "\"newest\":$1,\"wait\":1"
 	job two
 	say start zero 4
-	later 5
-	seen zero one
-	later 5
-	seen zero one two
-	later 5
-	job three "\"newest\":$1"
-	later 5
-	ends one 75
-	say end zero 4
-	ends zero 0
-	later 5
-	say start three 5
-	later 5
-	seen three two
-	later 50
-	say end three 5
-	ends three 0
+	later 5 seen zero one
+	later 5 seen zero one two
+	later 5 job three "\"newest\":$1"
+	later 5 ends one 75
+	finish zero 4
+	later 5 say start three 5
+	later 5 seen three two
+	later 50 finish three 5
 	section two 6
 }
 
@@ -144,8 +117,7 @@ taken_over() {
 	section_of_one() { say start one 5; later 50; say end one 5; ends one 1; }
 	section_of_one
 	job two '"once_ok":1000'
-	later 10
-	ends two 0
+	later 10 ends two 0
 	violated 'statuses: two (lock x, lease 3000 ms): it ended with 0'
 }
 
@@ -153,8 +125,7 @@ taken_over() {
 	job one '"once_ok":1000'
 	section one 5
 	job two '"once_ok":1000'
-	later 10
-	ends two 0
+	later 10 ends two 0
 	fine
 }
 
@@ -163,10 +134,8 @@ taken_over() {
 	job two '"once_ok":1000'
 	LOCK=y say start one 4
 	say start one/inner 5
-	later 10
-	say end one/inner 5
-	later 1
-	ends two 0
+	later 10 say end one/inner 5
+	later 1 ends two 0
 	later 2000
 	LOCK=y say end one 4
 	ends one 0

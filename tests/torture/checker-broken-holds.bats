@@ -1,6 +1,6 @@
 # The checker of the torture test on holds that were broken, died, are kept, or run once in a period.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 # ---- Holds that were broken, or whose holders died
 
@@ -12,15 +12,11 @@ broken() {
 	slot_job three
 	say start one 4 1
 	say start two 5 2
-	later 5
-	event force "\"lock\":\"x\",$1"
-	later 5
-	say start three 6 1
-	later 50
-	say beat one 4 1
+	later 5 event force "\"lock\":\"x\",$1"
+	later 5 say start three 6 1
+	later 50 say beat one 4 1
 	ends one 76
-	say end three 6 1
-	ends three 0
+	finish three 6 1
 	say end two 5 2
 	ends two "${TWO:-0}"
 }
@@ -52,8 +48,7 @@ broken() {
 @test "the checker excuses a job without a section that lost a slot that may have been its own" {
 	slot_job one
 	event force '"lock":"x","slot":"2"'
-	later 10
-	ends one 76
+	later 10 ends one 76
 	fine
 }
 
@@ -66,8 +61,7 @@ dead() {
 	fault kill one wrapper
 	fault kill one guard
 	ends one -9
-	later "$1"
-	seen one two
+	later "$1" seen one two
 	section two 6 2
 }
 
@@ -91,14 +85,10 @@ dead() {
 # kept HOW-ONE HOW-TWO MS: one holds for 100 ms, with --min-hold 1000; two begins so long after one
 kept() {
 	say start one 5 "$1"
-	later 100
-	say end one 5 "$1"
-	ends one 0
+	later 100 finish one 5 "$1"
 	later $(($3 - 100))
 	say start two 6 "$2"
-	later 10
-	say end two 6 "$2"
-	ends two 0
+	later 10 finish two 6 "$2"
 }
 
 @test "the checker reports a section that begins while a slot is kept for --min-hold" {
@@ -130,8 +120,7 @@ kept() {
 		slot_job one '"1"' '"min_hold":1000'
 		slot_job two '"1"'
 		section one 5 1
-		later 100
-		event "${how% *}" "${how#* },\"slot\":\"2\""
+		later 100 event "${how% *}" "${how#* },\"slot\":\"2\""
 		section two 6 1
 		violated 'exclusion: lock x: two began'
 		sed -i 's/"slot":"2"/"slot":"1"/' events
@@ -144,11 +133,9 @@ kept() {
 	sed -i 's/"own":0/"own":0,"min_hold":1000/' events
 	seen one
 	section one 5 shared
-	later 700
-	seen one
+	later 700 seen one
 	fine
-	later 2000
-	seen one
+	later 2000 seen one
 	violated 'left: one had ended with 0, and still held lock x'
 }
 
@@ -174,11 +161,9 @@ once() {
 
 @test "the checker accepts that a job with --once-per did not start, and reports it without that option" {
 	job two '"once_per":2000'
-	later 10
-	ends two 75
+	later 10 ends two 75
 	fine
 	job one
-	later 10
-	ends one 75
+	later 10 ends one 75
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 75'
 }

@@ -1,23 +1,20 @@
 # The checker of the torture test on the end of jobs: exit statuses, and what a job leaves behind.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 @test "the checker reports a job that does not end" {
 	job one
-	later 1000
-	event end '"x":0'
+	later 1000 event end '"x":0'
 	violated 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
 	# at that time, the driver kills the jobs that are left
-	later 1000
-	ends one -9
+	later 1000 ends one -9
 	violated 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
 }
 
 @test "the checker reports a lock that was lost without a reason" {
 	job one
 	say start one 5
-	later 100
-	say beat one 5
+	later 100 say beat one 5
 	ends one 76
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 76'
 }
@@ -25,8 +22,7 @@ load ../lib/checker
 @test "the checker reports a lock that was lost although the server was away for a moment only" {
 	job one
 	say start one 5
-	later 10
-	outage frozen 0 0
+	later 10 outage frozen 0 0
 	ends one 76
 	violated 'statuses: '
 }
@@ -34,70 +30,60 @@ load ../lib/checker
 @test "the checker excuses a lost lock if this holder's way to the server was cut" {
 	job one '"path":"proxy"'
 	say start one 5
-	later 10
-	outage cut 0 2000 proxy
-	later 2000
-	ends one 76
+	later 10 outage cut 0 2000 proxy
+	later 2000 ends one 76
 	fine
 	# another job has another way, so the cut is no excuse for it
 	at=1100000000
 	job two
-	later 2000
-	ends two 76
+	later 2000 ends two 76
 	violated 'statuses: two '
 }
 
 @test "the checker reports a command that gave up when its connection broke" {
 	job one '"path":"proxy"'
 	fault cut one wrapper
-	later 200
-	ends one 69
+	later 200 ends one 69
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 69'
 }
 
 @test "the checker reports a command that gave up when the server was frozen for a moment" {
 	job one
 	outage frozen 0 900
-	later 800
-	ends one 69
+	later 800 ends one 69
 	violated 'statuses: '
 }
 
 @test "the checker excuses a command that gave up when its wait was over and the server frozen" {
 	job one '"wait":500'
 	outage frozen 0 900
-	later 800
-	ends one 69
+	later 800 ends one 69
 	fine
 }
 
 @test "the checker excuses a command that gave up when its wait was over and the machine stood still" {
 	job a '"wait":150'
 	echo "{\"at\":$at,\"until\":$((at + 2000000000)),\"what\":\"stall\"}" >>history
-	later 160
-	ends a 69
+	later 160 ends a 69
 	fine
 }
 
 @test "the checker excuses a command that gave up when no server listened" {
 	job one
 	data_kept
-	later 10
-	ends one 69
+	later 10 ends one 69
 	fine
 }
 
 @test "the checker reports a wait that ended too early" {
 	job one '"wait":500'
-	later 400
-	ends one 75
+	later 400 ends one 75
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 75'
 }
 
 @test "the checker accepts a wait that ended when its time was over" {
 	job one '"wait":500'
-	later 501
-	ends one 75
+	later 501 ends one 75
 	fine
 }
 
@@ -134,8 +120,7 @@ load ../lib/checker
 # gives_up_after MS: the acquire of a script ends with 69
 gives_up_after() {
 	script_job script one
-	later "$1"
-	script_status one acquire 69
+	later "$1" script_status one acquire 69
 	ends one 69
 }
 
@@ -188,11 +173,9 @@ gives_up_after() {
 @test "the checker reports a waiter that has ended and is still in the queue" {
 	job one '"wait":500'
 	seen two one
-	later 501
-	ends one 75
+	later 501 ends one 75
 	fine
-	later 5
-	seen two one
+	later 5 seen two one
 	violated 'left: one had ended with 75, and still waited for lock x'
 }
 
@@ -200,11 +183,9 @@ gives_up_after() {
 gone_unheard() {
 	job one '"wait":200'
 	echo "{\"at\":$at,\"until\":$((at + 300000000)),\"what\":\"stall\"}" >>history
-	later 310
-	event waiter '"owner":"one:7","job":"one"'
+	later 310 event waiter '"owner":"one:7","job":"one"'
 	ends one "$1"
-	later 5
-	seen two one
+	later 5 seen two one
 }
 
 @test "the checker excuses a waiter in the queue that never had an answer, and ended when the machine stood still" {
@@ -224,17 +205,14 @@ left_waiting() {
 	seen two one
 	fault kill one script
 	ends one -9
-	later 8000
-	seen two one
-	later 5
-	seen one
+	later 8000 seen two one
+	later 5 seen one
 }
 
 @test "the checker excuses an acquire by hand that waited on behind its killed script, and has got the lock just now" {
 	left_waiting turns
 	fine
-	later 9000
-	seen one
+	later 9000 seen one
 	violated 'left: one had ended with -9, and still held lock x 17.0 s later, with a lease of 3000 ms'
 }
 
@@ -248,19 +226,16 @@ left_waiting() {
 	seen one
 	section one 5
 	fine
-	later 5
-	seen one
+	later 5 seen one
 	violated 'left: one had ended with 0, and still held lock x'
 }
 
 @test "the checker excuses that a killed waiter is in the queue for a while" {
 	job one
 	seen two one
-	later 100
-	fault kill one wrapper
+	later 100 fault kill one wrapper
 	ends one -9
-	later 5
-	seen two one
+	later 5 seen two one
 	fine
 }
 
@@ -278,13 +253,11 @@ left_waiting() {
 
 @test "the checker excuses a short wait that ends with 69 if a connection through its proxy was to be broken" {
 	job one '"wait":95,"path":"proxy"'
-	later 98
-	ends one 69
+	later 98 ends one 69
 	violated 'statuses: one (lock x, lease 3000 ms): it ended with 69'
 	echo "{\"at\":$((at - 50000000)),\"what\":\"break\"}" >>events
 	fine
 	job two '"wait":95,"path":"proxy"'
-	later 98
-	ends two 69
+	later 98 ends two 69
 	violated 'statuses: two (lock x, lease 3000 ms): it ended with 69'
 }

@@ -1,15 +1,14 @@
 # The checker of the torture test on exclusion: the overlaps of two sections that it reports, the
 # few that it excuses, and tokens.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 @test "the checker accepts a history without a fault" {
 	job one
 	job two
 	seen one two
 	section one 5
-	later 1
-	seen '' two
+	later 1 seen '' two
 	section two 6
 	fine
 	assert_output '2 critical sections, 0 violations, 0 excused'
@@ -19,15 +18,10 @@ load ../lib/checker
 	job one
 	job two
 	say start one 5
-	later 10
-	say start two 6
-	later 1
-	say beat one 5
-	later 10
-	say end one 5
-	ends one 0
-	say end two 6
-	ends two 0
+	later 10 say start two 6
+	later 1 say beat one 5
+	later 10 finish one 5
+	finish two 6
 	violated 'exclusion: lock x: one (token 5) ran 1.0 ms after two (token 6) had begun'
 }
 
@@ -36,28 +30,21 @@ overlapping() {
 	job one
 	job two
 	say start one 5
-	later 1000
-	"$@"
-	later 1000
-	say start two 6
-	later 10
-	say end two 6
-	ends two 0
-	later 40
-	say beat one 5
+	later 1000 "$@"
+	later 1000 say start two 6
+	later 10 finish two 6
+	later 40 say beat one 5
 	ends one "${STATUS:-76}"
 }
 
 one_guard() { fault kill one guard; }
 both_guards() {
 	fault kill one guard
-	later 1
-	fault stop one wrapper 8
+	later 1 fault stop one wrapper 8
 }
 both_killed() {
 	fault kill one wrapper 8
-	later 100
-	fault kill one guard
+	later 100 fault kill one guard
 }
 both_stopped() {
 	fault stop one guard
@@ -65,15 +52,12 @@ both_stopped() {
 }
 stopped_and_killed() {
 	fault stop one wrapper 8
-	later 100
-	fault kill one guard
+	later 100 fault kill one guard
 }
 one_after_the_other() {
 	fault stop one guard 8
-	later 100
-	fault cont one guard 8
-	later 100
-	fault stop one wrapper 9
+	later 100 fault cont one guard 8
+	later 100 fault stop one wrapper 9
 }
 
 @test "the checker reports an overlap although one guard was killed" {
@@ -108,10 +92,8 @@ one_after_the_other() {
 
 command_stopped() {
 	fault stop one command 9
-	later 100
-	fault kill one guard
-	later 100
-	fault cont one command 9
+	later 100 fault kill one guard
+	later 100 fault cont one command 9
 }
 
 @test "the checker reports an overlap although COMMAND was stopped when its guard was killed" {
@@ -126,8 +108,7 @@ clock_set() {
 @test "the checker excuses a short overlap after the server's clock was set forward, and reports a long one" {
 	overlapping clock_set 4000
 	fine
-	later 9000
-	say beat one 5
+	later 9000 say beat one 5
 	violated 'exclusion: '
 }
 
@@ -142,23 +123,16 @@ paused() {
 	job two
 	seen three one
 	say start two 4
-	later 100
-	event paused '"job":"one"'
+	later 100 event paused '"job":"one"'
 	sed -i "\$s/\"until\":[0-9]*/\"until\":$((at + 2000000000))/" events
-	later 500
-	"$@"
-	later 500
-	say end two 4
-	ends two 0
+	later 500 "$@"
+	later 500 finish two 4
 	job four
 	say start four 6
-	later 1100
-	say start one 5
-	later 10
-	say end one 5
+	later 1100 say start one 5
+	later 10 say end one 5
 	ends one 76
-	say end four 6
-	ends four 0
+	finish four 6
 }
 
 @test "the checker reports a waiter that was paused with its clock and then began with an old token" {
@@ -184,8 +158,7 @@ lock_broken() {
 @test "the checker excuses a short overlap of a COMMAND whose lock was broken, and reports a long one" {
 	overlapping lock_broken
 	fine
-	later 6000
-	say beat one 5
+	later 6000 say beat one 5
 	violated 'exclusion: '
 }
 
@@ -193,20 +166,14 @@ lock_broken() {
 	job one
 	job two
 	say start one 5
-	later 100
-	fault kill one wrapper
+	later 100 fault kill one wrapper
 	ends one -9
-	later 100
-	event force '"lock":"x"'
-	later 10
-	say start two 6
-	later 10
-	say beat one 5
-	say end two 6
-	ends two 0
+	later 100 event force '"lock":"x"'
+	later 10 say start two 6
+	later 10 say beat one 5
+	finish two 6
 	fine
-	later 6000
-	say beat one 5
+	later 6000 say beat one 5
 	violated 'exclusion: '
 }
 
@@ -214,13 +181,10 @@ lock_broken() {
 	script_job keeper one
 	job two
 	say start one 5
-	later 1000
-	event force '"lock":"x"'
-	later 10
-	say start two 6
+	later 1000 event force '"lock":"x"'
+	later 10 say start two 6
 	say end two 6
-	later 9000
-	say beat one 5
+	later 9000 say beat one 5
 	say end one 5
 	script_status one release 76
 	ends one 76
@@ -231,8 +195,7 @@ lock_broken() {
 @test "the checker excuses a short overlap after the server lost its data, and reports a long one" {
 	overlapping data_lost
 	fine
-	later 7000
-	say beat one 5
+	later 7000 say beat one 5
 	violated 'exclusion: '
 }
 
@@ -250,8 +213,7 @@ lock_broken() {
 	fine
 	assert_output --partial ', 1 excused'
 	# a longer overlap is not excused
-	later 200
-	say beat one 5
+	later 200 say beat one 5
 	violated 'exclusion: lock x: one (token 5) ran 250.0 ms after two'
 }
 
@@ -260,13 +222,10 @@ lock_broken() {
 	fault stop one script
 	job two
 	say start one 5
-	later 10
-	say start two 6
-	later 10
-	say beat one 5
+	later 10 say start two 6
+	later 10 say beat one 5
 	ends one 76
-	say end two 6
-	ends two 0
+	finish two 6
 	violated 'exclusion: '
 }
 
@@ -276,15 +235,11 @@ keeper() {
 	script_job keeper one
 	job two
 	say start one 5
-	later 10
-	fault kill one keeper
-	later "$1"
-	say start two 6
-	later 10
-	say beat one 5
+	later 10 fault kill one keeper
+	later "$1" say start two 6
+	later 10 say beat one 5
 	ends one 0
-	say end two 6
-	ends two 0
+	finish two 6
 }
 
 @test "the checker reports an overlap of a script within a third of the lease after its keeper was killed" {
@@ -301,8 +256,7 @@ keeper() {
 	job one
 	job two
 	section one 6
-	later 1
-	section two 5
+	later 1 section two 5
 	violated 'tokens: lock x: two began with token 5 after one, with 6'
 }
 
@@ -311,10 +265,8 @@ set_back() {
 	job one
 	section one 5000
 	event step "\"ms\":-$1"
-	later 5
-	"$2"
-	later 500
-	job two
+	later 5 "$2"
+	later 500 job two
 	section two 4000
 }
 
@@ -336,7 +288,6 @@ set_back() {
 	job one
 	job two
 	section one 6
-	later 1
-	section two 6
+	later 1 section two 6
 	violated 'tokens: two and one both had token 6'
 }

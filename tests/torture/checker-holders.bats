@@ -1,18 +1,14 @@
 # The checker of the torture test on several holders: what fits together, slots, and their tokens.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 # both HOW-ONE HOW-TWO: the sections of one and two overlap by 10 ms
 both() {
 	say start one 5 "$1"
-	later 10
-	say start two 6 "$2"
-	later 10
-	say beat one 5 "$1"
-	say end one 5 "$1"
-	ends one 0
-	say end two 6 "$2"
-	ends two 0
+	later 10 say start two 6 "$2"
+	later 10 say beat one 5 "$1"
+	finish one 5 "$1"
+	finish two 6 "$2"
 }
 
 @test "the checker accepts two shared sections that overlap" {
@@ -42,8 +38,7 @@ both() {
 	slot_job three
 	say start three 4 2
 	both 1 1
-	say end three 4 2
-	ends three 0
+	finish three 4 2
 	violated 'exclusion: lock x: one (token 5, slot 1) '
 }
 
@@ -89,8 +84,7 @@ both() {
 	say start two 7 shared
 	say end two 7 shared
 	say end three 6
-	later 10
-	say end one 5 shared
+	later 10 say end one 5 shared
 	check
 	assert_failure
 	assert_line --partial 'exclusion: lock x: one (token 5, shared) ran 10.0 ms after three (token 6) had begun'
@@ -109,8 +103,7 @@ both() {
 	slot_job three
 	say start three 4 3
 	both 1 2
-	say end three 4 3
-	ends three 0
+	finish three 4 3
 	violated "exclusion: lock x: three has slot '3', and asked for ['1', '2']"
 }
 
@@ -123,8 +116,7 @@ both() {
 @test "the checker reports an exclusive section that has a slot" {
 	job one
 	echo "{\"at\":$at,\"what\":\"start\",\"lock\":\"x\",\"token\":5,\"job\":\"one\",\"pid\":7,\"owner\":\"one:7\",\"mode\":\"exclusive\",\"slot\":\"1\"}" >>history
-	later 10
-	ends one -9
+	later 10 ends one -9
 	fault kill one wrapper
 	violated "exclusion: lock x: one has slot '1', and asked for []"
 }
@@ -135,10 +127,8 @@ both() {
 inside() {
 	slot_job one '"1","2"' "\"inner\":[\"x\"],\"inner_mode\":\"slots\",\"inner_slots\":[\"1\",\"2\"]${2:+,$2}"
 	say start one 5 1
-	later 5
-	say start one/inner 5 "$1" one
-	later 5
-	say end one/inner 5 "$1" one
+	later 5 say start one/inner 5 "$1" one
+	later 5 say end one/inner 5 "$1" one
 	say end one 5 1
 	ends one "${STATUS:-0}"
 }
@@ -156,19 +146,14 @@ inside() {
 @test "the checker accepts a shared section inside an exclusive hold, and reports another exclusive one beside it" {
 	job one '"inner":["x"],"inner_mode":"shared","inner_slots":[]'
 	say start one 5
-	later 5
-	say start one/inner 5 shared one
-	later 5
-	say end one/inner 5 shared one
-	say end one 5
-	ends one 0
+	later 5 say start one/inner 5 shared one
+	later 5 say end one/inner 5 shared one
+	finish one 5
 	fine
 	job two
 	say start two 6
-	later 5
-	say beat one/inner 5 shared one
-	say end two 6
-	ends two 0
+	later 5 say beat one/inner 5 shared one
+	finish two 6
 	violated 'exclusion: lock x: one/inner (token 5) ran 5.0 ms after two (token 6) had begun'
 }
 
@@ -189,42 +174,31 @@ inside() {
 	shared_job one
 	shared_job two
 	seen zero one two
-	later 5
-	seen one,two
+	later 5 seen one,two
 	say start two 6 shared
-	later 5
-	say start one 5 shared
-	say end one 5 shared
-	ends one 0
-	say end two 6 shared
-	ends two 0
+	later 5 say start one 5 shared
+	finish one 5 shared
+	finish two 6 shared
 	fine
 }
 
 @test "the checker reports a shared section that was asked for later and has the smaller token" {
 	shared_job two
 	say start two 6 shared
-	later 5
-	shared_job one
-	later 5
-	section one 5 shared
-	say end two 6 shared
-	ends two 0
+	later 5 shared_job one
+	later 5 section one 5 shared
+	finish two 6 shared
 	violated 'tokens: lock x: one asked after two had begun with token 6, and got 5'
 }
 
 @test "the checker reports a smaller token of a slot that was waited for when another one had begun" {
 	slot_job one
 	slot_job two
-	later 5
-	seen two one
+	later 5 seen two one
 	say start two 6 1
-	later 5
-	seen two one
-	later 5
-	section one 5 2
-	say end two 6 1
-	ends two 0
+	later 5 seen two one
+	later 5 section one 5 2
+	finish two 6 1
 	violated 'tokens: lock x: one asked after two had begun with token 6, and got 5'
 }
 
@@ -232,9 +206,7 @@ inside() {
 	shared_job one
 	shared_job two
 	say start one 5 shared
-	later 5
-	section two 5 shared
-	say end one 5 shared
-	ends one 0
+	later 5 section two 5 shared
+	finish one 5 shared
 	violated 'tokens: two and one both had token 5 of lock x'
 }

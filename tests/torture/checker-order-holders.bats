@@ -1,6 +1,6 @@
 # The checker of the torture test on order and idle slots where several hold a lock.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 # overtaken HOW-ONE HOW-TWO HOW-THREE: one waits behind three; two, which came later, begins before it
 overtaken() {
@@ -8,20 +8,15 @@ overtaken() {
 	job one "$1"
 	job two "$2"
 	say start three 4 "$(how "$3")"
-	later 5
-	seen three one
-	later 5
-	seen three one two
-	later 5
-	seen three,two one
+	later 5 seen three one
+	later 5 seen three one two
+	later 5 seen three,two one
 	say start two 5 "$(how "$2")"
-	later 50
-	say end two 5 "$(how "$2")"
+	later 50 say end two 5 "$(how "$2")"
 	say end three 4 "$(how "$3")"
 	ends two 0
 	ends three 0
-	later 5
-	section one 6 "$(how "$1")"
+	later 5 section one 6 "$(how "$1")"
 }
 
 ALONE='"mode":"exclusive"'
@@ -65,21 +60,16 @@ let_in() {
 	job one "$SHARED"
 	job two "$SHARED"
 	say start three 4
-	later 5
-	seen three one
-	later 5
-	seen three one two
-	later 5
-	say end three 4
-	ends three 0
+	later 5 seen three one
+	later 5 seen three one two
+	later 5 finish three 4
 	seen one,two
 }
 
 @test "the checker accepts that waiters that fit together begin in any order of one moment" {
 	let_in
 	say start two 6 shared
-	later 5
-	section one 5 shared
+	later 5 section one 5 shared
 	section two 6 shared
 	fine
 }
@@ -87,8 +77,7 @@ let_in() {
 @test "the checker reports that waiters that fit together got their tokens in another order than they came" {
 	let_in
 	say start one 6 shared
-	later 5
-	section two 5 shared
+	later 5 section two 5 shared
 	section one 6 shared
 	violated 'order: lock x: two was granted token 5 before one'
 }
@@ -99,20 +88,14 @@ killed() {
 	job one "$SLOT1"
 	job two "$SLOT2"
 	say start three 4
-	later 5
-	seen three one
-	later 5
-	seen three one two
-	later 5
-	say end three 4
-	ends three 0
+	later 5 seen three one
+	later 5 seen three one two
+	later 5 finish three 4
 	later "$1"
 	echo "{\"at\":$((at - $1 * 1000000)),\"until\":$at,\"up\":$at,\"what\":\"outage\",\"kind\":\"killed\",\"path\":\"server\"}" >>events
-	later 5
-	seen two
+	later 5 seen two
 	section two 5 2
-	later 300
-	seen '' one
+	later 300 seen '' one
 	section one 6 1
 }
 
@@ -137,19 +120,15 @@ free() {
 	say start zero 4 "$(how "${3-$SLOT1}")"
 	seen three,zero ${AHEAD-} one
 	[ -z "${HOLDER-}" ] || fault "$HOLDER" zero guard
-	later 100
-	say end zero 4 "$(how "${3-$SLOT1}")"
+	later 100 say end zero 4 "$(how "${3-$SLOT1}")"
 	ends zero "${ZERO:-0}"
-	later 10
-	seen three ${AHEAD-} one
+	later 10 seen three ${AHEAD-} one
 	for ((i = 0; i < $1; i++)); do
 		say beat three 3 2
 		later 1000
 	done
 	LASTS=${LAST_LOOK:-0} seen three ${AHEAD-} one
-	later 10
-	say end three 3 2
-	ends three 0
+	later 10 finish three 3 2
 	if [ -n "${AHEAD-}" ]; then
 		section "$AHEAD" 5 "$(how "$AHEAD_WANTS")"
 	fi
@@ -215,15 +194,12 @@ free() {
 	job one "$SHARED"
 	say start zero 3
 	seen zero three one
-	later 5
-	say end zero 3
-	ends zero 0
+	later 5 finish zero 3
 	seen three one
 	say start three 4 shared
 	for ((i = 0; i < 9; i++)); do
 		seen three one
-		later 1000
-		say beat three 4 shared
+		later 1000 say beat three 4 shared
 	done
 	seen three one
 	section one 5 shared

@@ -1,7 +1,7 @@
 # The checker of the torture test on order: waiters that were passed over, and locks that were idle,
 # with the excuses for both.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 # swapped COMMAND...: one came first, and two got the lock first; COMMAND happens before that
 swapped() {
@@ -9,18 +9,13 @@ swapped() {
 	job two
 	job three
 	say start three 4
-	later 5
-	seen three one
-	later 5
-	seen three one two
+	later 5 seen three one
+	later 5 seen three one two
 	"$@"
-	later 5
-	say end three 4
-	ends three 0
+	later 5 finish three 4
 	seen two "${ONE-one}"
 	section two 5
-	later 5
-	section one 6
+	later 5 section one 6
 }
 
 @test "the checker reports a waiter that got the lock before one that came earlier" {
@@ -32,15 +27,11 @@ swapped() {
 	job one
 	job two
 	seen zero one
-	later 5
-	seen zero one two
-	later 5
-	seen two one
+	later 5 seen zero one two
+	later 5 seen two one
 	section two 5
-	later 5
-	seen '' one
-	later 5
-	seen '' one
+	later 5 seen '' one
+	later 5 seen '' one
 	ends one 75
 	check
 	assert_failure
@@ -55,10 +46,8 @@ swapped() {
 @test "the checker reports that a waiter was passed over long after it had been continued" {
 	swapped_later() {
 		fault stop one wrapper
-		later 100
-		fault cont one wrapper
-		later 4000
-		seen three one two
+		later 100 fault cont one wrapper
+		later 4000 seen three one two
 	}
 	swapped swapped_later
 	violated 'order: '
@@ -66,10 +55,8 @@ swapped() {
 
 cut_off() {
 	fault cut one wrapper
-	later 200
-	seen three -one two
-	later 100
-	seen three -one two
+	later 200 seen three -one two
+	later 100 seen three -one two
 }
 
 @test "the checker excuses that a waiter was passed over while it was cut off" {
@@ -79,8 +66,7 @@ cut_off() {
 
 cut_and_back() {
 	fault cut one wrapper
-	later 500
-	seen three one two
+	later 500 seen three one two
 }
 
 @test "the checker reports that a waiter was passed over when it was back after being cut off" {
@@ -90,8 +76,7 @@ cut_and_back() {
 
 restarted() {
 	data_kept
-	later "$1"
-	seen '' -one two
+	later "$1" seen '' -one two
 }
 
 @test "the checker reports that a waiter was passed over within 2 s after a restart" {
@@ -108,10 +93,8 @@ restarted() {
 # back MS later
 all_lost() {
 	data_lost
-	later 100
-	seen '' -one two
-	later "$1"
-	seen '' -one two
+	later 100 seen '' -one two
+	later "$1" seen '' -one two
 }
 
 @test "the checker reports that a waiter was passed over within 2 s after a loss of data" {
@@ -129,18 +112,13 @@ newcomer() {
 	job one
 	job zero
 	seen zero one
-	later 5
-	data_lost
-	later 100
-	job two
+	later 5 data_lost
+	later 100 job two
 	seen '' "$@"
-	later 100
-	seen two
+	later 100 seen two
 	section two 5
-	later 5
-	seen '' one
-	later 5
-	section one 6
+	later 5 seen '' one
+	later 5 section one 6
 	ends zero 76
 }
 
@@ -160,20 +138,14 @@ set_clock() {
 	job zero
 	job one
 	seen zero one
-	later 500
-	event step "\"ms\":$1"
+	later 500 event step "\"ms\":$1"
 	data_lost
-	later 100
-	job two
+	later 100 job two
 	seen zero two # one is not back yet
-	later 9000
-	seen zero two one
-	later 100
-	section two 5
-	later 5
-	seen '' one
-	later 5
-	section one 6
+	later 9000 seen zero two one
+	later 100 section two 5
+	later 5 seen '' one
+	later 5 section one 6
 	ends zero 76
 }
 
@@ -213,15 +185,11 @@ idle() {
 	for waiter; do
 		fault stop "$waiter" wrapper
 	done
-	later 100
-	say end zero 4
-	ends zero 0
-	later 10
-	seen '' "$@" one
+	later 100 finish zero 4
+	later 10 seen '' "$@" one
 	later $((seconds * 1000))
 	seen '' "$@" one
-	later 10
-	section one 5
+	later 10 section one 5
 	for waiter; do
 		fault cont "$waiter" wrapper
 		section "$waiter" $((++token + 5))
@@ -261,13 +229,10 @@ idle() {
 @test "the checker reports a new waiter that got the lock at once while another one waited" {
 	job one
 	seen three one
-	later 5
-	job two
-	later 5
-	seen two one
+	later 5 job two
+	later 5 seen two one
 	section two 5
 	seen '' one
-	later 5
-	section one 6
+	later 5 section one 6
 	violated 'order: lock x: two was granted token 5 before one'
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The checker of the torture test on wraps of several locks (wrap --also): the locks are x and y.
 load ../lib/helpers
-load ../lib/checker
+load checker
 
 # on_y COMMAND...: say or seen, of lock y
 on_y() {
@@ -25,13 +25,10 @@ both() {
 	both_job one
 	both_job two
 	both start one 5
-	later 50
-	both end one 5
+	later 50 both end one 5
 	ends one 0
-	later 5
-	both start two 6
-	later 50
-	both end two 6
+	later 5 both start two 6
+	later 50 both end two 6
 	ends two 0
 	fine
 	assert_output '4 critical sections, 0 violations, 0 excused'
@@ -42,12 +39,9 @@ both() {
 	job two
 	sed -i '$s/"lock":"x"/"lock":"y"/' events
 	both start one 5
-	later 10
-	on_y say start two 6
-	later 1
-	both beat one 5
-	later 10
-	both end one 5
+	later 10 on_y say start two 6
+	later 1 both beat one 5
+	later 10 both end one 5
 	ends one 0
 	on_y say end two 6
 	ends two 0
@@ -74,8 +68,7 @@ waits_for_y() {
 	seen one two
 	on_y seen '' one
 	both start one 5
-	later 100
-	both end one 5
+	later 100 both end one 5
 	ends one 0
 	seen '' two
 	on_y seen ''
@@ -107,20 +100,16 @@ three_has_y() {
 	both_job one '"wait":100'
 	on_y seen '' one
 	seen one
-	later 200
-	ends one 75
-	later 10
-	seen one
+	later 200 ends one 75
+	later 10 seen one
 	violated 'left: one had ended with 75, and still held lock x'
 }
 
 @test "the checker reports a wrap of both locks that has ended, and still waits for the other" {
 	both_job one '"wait":100'
 	seen one
-	later 200
-	ends one 75
-	later 10
-	on_y seen '' one
+	later 200 ends one 75
+	later 10 on_y seen '' one
 	violated 'left: one had ended with 75, and still waited for lock y'
 }
 
@@ -128,8 +117,7 @@ three_has_y() {
 	both_job one
 	seen one
 	on_y seen '' one
-	later 100000
-	event end '"x":0'
+	later 100000 event end '"x":0'
 	check
 	assert_line --partial 'served: one (wrap, lock x) had not ended when all was over: it never got the lock'
 }
@@ -137,16 +125,11 @@ three_has_y() {
 @test "the checker reports an older token of a wrap that waits for another lock while the data are lost before and after a newer one" {
 	both_job one
 	job two
-	later 10
-	data_lost
-	later 10
-	section two 6
-	later 10
-	data_lost
-	later 10
-	both start one 5
-	later 10
-	both end one 5
+	later 10 data_lost
+	later 10 section two 6
+	later 10 data_lost
+	later 10 both start one 5
+	later 10 both end one 5
 	ends one 0
 	violated 'tokens: lock x: one began with token 5 after two, with 6'
 }

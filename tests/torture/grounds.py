@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from machine import now
-from server import Away, Proxy, Server, free_port
+from server import Proxy, Server, free_port, unless_away
 
 S = 1_000_000_000
 DOWN_MS = 3000  # on a machine with dozens of jobs a server answers late
@@ -160,12 +160,10 @@ class FailingOver(Ground):
     def revive(self):
         pass  # the other nodes do it
 
+    @unless_away([""])
     def role(self, node):
         """The node's answer to ROLE, or an empty one."""
-        try:
-            return node.ask("ROLE")
-        except (Away, RuntimeError):
-            return [""]
+        return node.ask("ROLE")
 
 
 class Sentinel(FailingOver):
@@ -200,30 +198,24 @@ class Sentinel(FailingOver):
     def hurry(self, sentinel):
         sentinel.ask("SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 250, "TILT-PERIOD", 1000)
 
+    @unless_away(False)
     def is_up(self):
-        try:
-            for sentinel in self.sentinels:
-                self.hurry(sentinel)
-                said = sentinel.ask("SENTINEL", "MASTER", "mymaster")
-                facts = dict(zip(said[::2], said[1::2]))
-                if (facts["num-slaves"], facts["num-other-sentinels"], facts["flags"]) != ("2", "2", "master"):
-                    return False
-                if int(facts["port"]) != self.master.port:
-                    return False
-            role = self.master.ask("ROLE")
-            return role[0] == "master" and len(role[2]) == 2
-        except (Away, RuntimeError):
-            return False
+        for sentinel in self.sentinels:
+            self.hurry(sentinel)
+            said = sentinel.ask("SENTINEL", "MASTER", "mymaster")
+            facts = dict(zip(said[::2], said[1::2]))
+            if (facts["num-slaves"], facts["num-other-sentinels"], facts["flags"]) != ("2", "2", "master"):
+                return False
+            if int(facts["port"]) != self.master.port:
+                return False
+        role = self.master.ask("ROLE")
+        return role[0] == "master" and len(role[2]) == 2
 
+    @unless_away(None)
     def named(self):
         """The port of the master that all sentinels name, or None."""
-        try:
-            ports = {
-                int(sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster")[1])
-                for sentinel in self.sentinels
-            }
-        except (Away, RuntimeError):
-            return None
+        words = "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"
+        ports = {int(sentinel.ask(*words)[1]) for sentinel in self.sentinels}
         return ports.pop() if len(ports) == 1 else None
 
     def urls(self):
@@ -310,11 +302,9 @@ class Cluster(FailingOver):
             self.joined += 1
         return True
 
+    @unless_away(False)
     def is_up(self):
-        try:
-            return self.join() and self.is_whole() and self.learn()
-        except (Away, RuntimeError):
-            return False
+        return self.join() and self.is_whole() and self.learn()
 
     def is_whole(self):
         """Whether all nodes know each other, all slots are served, and no replica waits for its master."""
@@ -329,6 +319,7 @@ class Cluster(FailingOver):
                 return False
         return True
 
+    @unless_away(False)
     def learn(self):
         """Reads which node serves which slots. Returns whether the living nodes agree, and serve all slots."""
         said = []
@@ -363,10 +354,7 @@ class Cluster(FailingOver):
         if len(masters) < 3:
             self.up = at
             return False
-        try:
-            if not self.learn():
-                return False
-        except (Away, RuntimeError):
+        if not self.learn():
             return False
         self.killed.start()
         self.killed = None
@@ -374,10 +362,7 @@ class Cluster(FailingOver):
 
     def has_moved(self):
         before = [(first, node.port) for first, _, node in self.owners]
-        try:
-            if self.killed or not self.learn():
-                return False
-        except (Away, RuntimeError):
+        if self.killed or not self.learn():
             return False
         moved = [(first, node.port) for first, _, node in self.owners] != before
         if moved:

@@ -1,17 +1,99 @@
-"""Does the faults of a round to jobs, servers and connections."""
+"""The faults of a round: what the seed decides of the n-th one (when, its kind, how long it lasts, and which process it hits of
+those that are there at that moment), and doing it to jobs, servers and connections."""
 
 import os
 import random
 import signal
+import time
 
-from faults import Fault, forged
 from grounds import freeze, thaw
-from jobs import LOCKS, SLOTS
+from jobs import LOCKS, SLOTS, pick
 from machine import connection_of, now
-from server import Away
+from server import unless_away
 
 S = 1_000_000_000
 MS = 1_000_000
+
+# How often each kind comes. A word like kill-guard is a signal for a process of that role.
+FAULTS = {
+    "kill-wrapper": 10,
+    "kill-guard": 8,
+    "kill-command": 6,
+    "kill-acquire": 4,
+    "kill-keeper": 3,
+    "kill-script": 3,
+    "kill-client": 1,
+    "stop-wrapper": 12,
+    "stop-guard": 8,
+    "stop-command": 6,
+    "stop-acquire": 4,
+    "stop-keeper": 3,
+    "stop-script": 2,
+    "term-wrapper": 6,
+    "term-acquire": 2,
+    "term-command": 2,
+    "kill-both": 2,
+    "orphan": 3,
+    "mixture": 6,
+    "freeze": 4,
+    "hang": 1,
+    "pause": 6,
+    "cut": 24,
+    "cut-all": 1,
+    "remove": 5,
+    "force": 6,
+    "ask-to-stop": 8,
+    "forge": 8,
+    "look": 8,
+    "step": 2,
+    "server-kill": 2,
+    "server-freeze": 6,
+    "proxy-cut": 6,
+    "proxy-reset": 2,
+    "proxy-forget": 1,
+    "proxy-delay": 2,
+    "proxy-break": 4,
+}
+OFTEN = {ground: {"server-kill": 8} for ground in ("volatile", "sentinel", "cluster")}
+MEAN_S = 0.15
+# For a calm round, in which the server is always there, so that the checker can judge how long a lock is idle.
+CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4}
+CALM_MEAN_S = 0.5
+
+FORGED = [
+    "granted {token} 1125899906842624 1",
+    "granted {token} 5000 {ms}",
+    "granted {token} 5000 {ms} {secret}",
+    "granted {secret} {token} 5000 {ms}",
+    "granted {token} 1000 99999999999999 {secret}",
+    "0",
+    "first 1",
+    "first 99999999999999999999",
+    "granted",
+    "granted {token}",
+    "\0\n{secret}",
+]
+NEVER = 4102444800000  # the server gives no tokens from here on before the year 2100
+
+
+def forged(dice):
+    """A message that may be taken for a grant, and the token in it."""
+    token = NEVER + dice.randrange(1 << 30)
+    if dice.random() < 0.3:
+        token *= 10**9
+    secret = f"{dice.getrandbits(128):032x}" if dice.random() < 0.5 else str(dice.getrandbits(53))
+    return dice.choice(FORGED).format(token=token, ms=time.time_ns() // MS, secret=secret), token
+
+
+class Fault:
+    def __init__(self, dice, ground, calm):
+        self.after = int(dice.expovariate(1 / (CALM_MEAN_S if calm else MEAN_S)) * S)
+        self.kind = pick(dice, CALM if calm else {**FAULTS, **OFTEN.get(ground, {})})
+        self.which = dice.randrange(1 << 30)
+        self.lasts = int(min(dice.expovariate(1.0) * 0.8, 6) * S)
+        self.long = dice.random()
+        self.lock = dice.choice(LOCKS)
+
 
 HANG_S = 21  # longer than any number of hung waiters may cost
 LONG_S = 32  # longer than they have ever cost
@@ -99,9 +181,7 @@ class Harm:
         if action == "stop":
             self.stop(fault, process)
             return
-        pidfd = self.send(action, process)
-        if pidfd is not None:
-            os.close(pidfd)
+        self.once(action, process)
 
     def job_of_victim(self, fault):
         """All processes of a job that holds, or none."""
@@ -111,9 +191,7 @@ class Harm:
     def kill_both(self, fault):
         for process in self.job_of_victim(fault):
             if process.role in ("wrapper", "guard"):
-                pidfd = self.send("kill", process)
-                if pidfd is not None:
-                    os.close(pidfd)
+                self.once("kill", process)
 
     def freeze(self, fault):
         """Stops the whole job, as if its machine slept."""
@@ -233,12 +311,7 @@ class Harm:
 
     def ask(self, server, *words):
         """Asks the server; None if it is not there now."""
-        if "server" in self.busy:
-            return None
-        try:
-            return server.ask(*words)
-        except (Away, RuntimeError):
-            return None
+        return None if "server" in self.busy else unless_away(None)(server.ask)(*words)
 
     def forge(self, fault):
         """Publishes what a waiter might take for its grant, with a token that the server never gives."""
@@ -354,17 +427,9 @@ class Harm:
         self.outage("frozen", "server", lambda: freeze(ground), end, lasts)
 
     def proxy_for(self, kind, command, lasts):
-        proxy = self.round.ground.proxy
-        if proxy is None:
-            return
-
-        def end():
-            proxy.tell("pass")
-
-        def begin():
-            proxy.tell(command)
-
-        self.outage(kind, "proxy", begin, end, lasts)
+        tell = self.round.ground.proxy and self.round.ground.proxy.tell
+        if tell:
+            self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass") and None, lasts)
 
     def proxy_cut(self, fault):
         self.proxy_for("cut", "cut", fault.lasts + (2 * S if fault.long < 0.7 else 0))

@@ -47,40 +47,31 @@ def meets(a, b):
     return a[0] <= b[1] and b[0] <= a[1]
 
 
+# What an event "job" may leave out.
+DEFAULTS = {
+    "inner": [], "also": [], "wait": None, "path": "direct", "own": 0, "told": None, "max_hold": None, "min_hold": None,
+    "once_per": None, "once_ok": None, "newest": False, "mode": "exclusive", "slots": [], "inner_mode": "exclusive",
+    "inner_slots": [], "misfit": False,
+}  # fmt: skip
+
+
 class Job:
+    """What the driver has said of a job (see Job.fields in jobs.py), and what became of it."""
+
     def __init__(self, event):
-        self.name = event["job"]
-        self.kind = event["kind"]
-        self.inner = event.get("inner", [])  # an inner wrap may want the same lock
-        self.taken = [event["lock"]] + event.get("also", [])  # the locks that it takes itself
-        self.locks = self.taken + self.inner
-        self.lease = event["lease"] * MS
-        self.wait = event.get("wait")
-        self.path = event.get("path", "direct")
-        self.own = event.get("own", 0)
-        self.by_hand = event.get("told") == "turns"  # no process of the lock's watches the script
-        self.max_hold = event.get("max_hold")
-        self.min_hold = event.get("min_hold")
-        self.once_per = event.get("once_per")
-        self.once_ok = event.get("once_ok")
-        self.newest = event.get("newest", False)  # of its kind only the newest waits
+        self.__dict__.update(DEFAULTS, **event)
+        self.name, self.lease, self.spawned = self.job, self.lease * MS, self.at
+        self.taken = [self.lock, *self.also]  # the locks that it takes itself
+        self.locks = self.taken + self.inner  # an inner wrap may want the same lock
+        self.by_hand = self.told == "turns"  # no process of the lock's watches the script
         # how it wants its locks, and in the end those of an inner wrap: exclusive, shared, slots; and which slots
-        others = len(self.taken) - 1
-        self.modes = [event.get("mode", "exclusive")] + ["exclusive"] * others + [event.get("inner_mode", "exclusive")]
-        self.slots = [event.get("slots", [])] + [[]] * others + [event.get("inner_slots", [])]
-        self.is_misfit = event.get("misfit", False)  # the inner wrap must be refused
-        self.slot = None  # that it got
-        self.owner = None  # as which it held the lock
-        self.spawned = event["at"]
-        self.ended = FOREVER
-        self.status = None
-        self.faults = []
-        self.pauses = []
-        self.reports = []
-        self.removed = []
+        self.modes = [self.mode] + ["exclusive"] * len(self.also) + [self.inner_mode]
+        self.slots = [self.slots] + [[]] * len(self.also) + [self.inner_slots]
+        self.slot = self.owner = None  # that it got; as which it held the lock
+        self.ended, self.status = FOREVER, None
+        self.faults, self.pauses, self.reports, self.removed = [], [], [], []
         self.started = None  # when its first section began
         self.finished = False  # its main process came to the end of its section
-        self.queued = False
 
     def wants_of(self, lock):
         """The holds that would do: {(mode, slot)...}. A job inside that wants the same lock goes in, and does not wait."""
@@ -175,14 +166,9 @@ class History:
                 continue
             if event["what"] == "exit":
                 job.ended, job.status = event["at"], event["status"]
-            elif event["what"] == "fault":
-                job.faults.append(event)
-            elif event["what"] == "paused":
-                job.pauses.append(event)
-            elif event["what"] == "removed":
-                job.removed.append(event)
-            elif event["what"] == "waiter":
-                job.queued = True
+            kept = {"fault": job.faults, "paused": job.pauses, "removed": job.removed}
+            if event["what"] in kept:
+                kept[event["what"]].append(event)
         for event in self.history:
             job = self.job_of(event.get("job") or "")
             if job is None:
@@ -204,6 +190,10 @@ class History:
 
     def violated(self, name, text, at=0, about=()):
         self.violations.append((name, text, at, about))
+
+    def wrong_at(self, lock, name, text, at, *about):
+        """A violation at this lock."""
+        self.violated(name, f"lock {lock}: {text}", at, (lock, *about))
 
     def excerpt(self, at, about, around=S // 2, most=40):
         """The lines of the history around a violation."""

@@ -46,6 +46,8 @@ KINDS = {
     "keeper": 6,  # acquire --while-pid, release
     "exec": 4,  # acquire --while-pid, and the script becomes its section
 }
+# Options of wrap with a time, by the name that the checker knows.
+PERIODS = {"max_hold": "--max-hold", "min_hold": "--min-hold", "once_per": "--once-per", "once_ok": "--once-ok"}
 # For a calm round: all of them wait for ever.
 CALM_KINDS = {"plain": 7, "several": 1}
 
@@ -227,33 +229,13 @@ class Job:
 
     def fields(self):
         """What the journal says of the job."""
-        fields = {
-            "job": self.name,
-            "kind": self.kind,
-            "lock": self.lock,
-            "lease": self.lease,
-            "path": self.path,
-            "own": self.own,
-            "wait": self.wait,
-            "max_hold": self.max_hold,
-            "told": self.what,
-            "mode": self.want.mode,
-            "slots": self.want.slots,
-            "min_hold": self.min_hold,
-            "once_per": self.once_per,
-            "once_ok": self.once_ok,
-            "newest": self.what == "newest",
-        }
-        if self.clocked:
-            fields["clocked"] = True
-        if self.also:
-            fields["also"] = self.also
+        fields = {name: getattr(self, name) for name in ("lock", "lease", "path", "own", "kind", "wait", "also", *PERIODS)}
+        fields.update(job=self.name, told=self.what, mode=self.want.mode, slots=self.want.slots)
+        fields.update(newest=self.what == "newest", clocked=self.clocked)
         if self.what == "crowd":
             fields["wait"] = 0  # may be refused at once
         if self.inner:
-            fields["inner"] = [self.inner]
-            fields["inner_mode"] = self.inner_want.mode
-            fields["inner_slots"] = self.inner_want.slots
+            fields.update(inner=[self.inner], inner_mode=self.inner_want.mode, inner_slots=self.inner_want.slots)
             fields["misfit"] = self.is_misfit
         return fields
 
@@ -280,44 +262,23 @@ class Job:
 
     def argv(self, tools):
         if self.is_script:
-            return [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease)] + [
-                *self.waiting(),
-                *self.want.options,
-            ]
+            words = [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease)]
+            return [*words, *self.waiting(), *self.want.options]
         inner = ()
         if self.inner:
             # the status is that of the inner section
-            inner = [
-                self.fairlock(tools),
-                "wrap",
-                "-l",
-                f"{self.lease}ms",
-                *self.inner_want.options,
-                self.inner,
-                *self.section(tools, self.inner, self.name + "/inner", self.inner_want.mode, self.inner_ms),
-            ]
+            section = self.section(tools, self.inner, self.name + "/inner", self.inner_want.mode, self.inner_ms)
+            inner = [self.fairlock(tools), "wrap", "-l", f"{self.lease}ms", *self.inner_want.options, self.inner, *section]
         options = ["-l", f"{self.lease}ms", *self.waiting(), *self.want.options]
-        if self.kill_after is not None:
-            options += ["-k", f"{self.kill_after}ms"]
-        if self.max_hold is not None:
-            options += ["--max-hold", f"{self.max_hold}ms"]
-        if self.min_hold is not None:
-            options += ["--min-hold", f"{self.min_hold}ms"]
-        if self.once_per is not None:
-            options += ["--once-per", f"{self.once_per}ms"]
-        if self.once_ok is not None:
-            options += ["--once-ok", f"{self.once_ok}ms"]
+        for name, option in {"kill_after": "-k", **PERIODS}.items():
+            if getattr(self, name) is not None:
+                options += [option, f"{getattr(self, name)}ms"]
         if self.what == "newest":
             options.append("--supersede")
         for lock in self.also:
             options += ["--also", lock]
-        return [
-            self.fairlock(tools),
-            "wrap",
-            *options,
-            self.lock,
-            *self.section(tools, self.lock, self.name, self.want.mode, self.ms, inner),
-        ]
+        section = self.section(tools, self.lock, self.name, self.want.mode, self.ms, inner)
+        return [self.fairlock(tools), "wrap", *options, self.lock, *section]
 
     def environment(self, tools, clock=None):
         variables = dict(

@@ -78,34 +78,23 @@ class Queue:
             job = self.history.job_of(self.history.owners.get(waiter, ""))
             if job is not None and not self.is_excused(job, waiter, owner, (before, after), (since, until)):
                 there = "" if self.is_there(waiter, before) else ", which was not there"
-                self.history.violated(
-                    "order",
-                    f"lock {self.lock}: {self.history.owners.get(owner, owner)} was granted "
-                    f"token {token} before {job.name}{there}, who waited longer",
-                    until,
-                    (self.lock, job.name),
+                self.history.wrong_at(
+                    self.lock, "order",
+                    f"{self.history.owners.get(owner, owner)} was granted "
+                    f"token {token} before {job.name}{there}, who waited longer", until, job.name,
                 )
 
     def is_excused(self, job, waiter, owner, looks, times):
         since, until = times
         if (
-            self.history.was_away(job, self.lock, since, until)
-            or job.ended < until
-            or job.hit("kill")
-            and job.hit("kill")[0]["at"] < until
+            job.ended < until
+            or any(event["at"] < until for event in [*job.removed, *job.hit("kill"), *job.hit("term")])
+            or self.history.was_away(job, self.lock, since, until)
+            or self.may_have_taken_over(owner, waiter)
+            or self.is_newcomer_after_loss(owner, until)
+            or self.has_older_ticket(waiter, owner)
+            or any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps)
         ):
-            return True
-        if (
-            any(event["at"] < until for event in job.removed)
-            or job.hit("term")
-            and job.hit("term")[0]["at"] < until
-        ):
-            return True
-        if self.may_have_taken_over(owner, waiter):
-            return True
-        if self.is_newcomer_after_loss(owner, until) or self.has_older_ticket(waiter, owner):
-            return True
-        if any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps):
             return True
         if all(self.is_there(waiter, index) for index in looks) or not self.history.was_cut(job, until):
             return False
@@ -218,12 +207,10 @@ class Queue:
         name = self.history.owners.get(patient, patient)
         texts = {"exclusive": "nobody had it", "shared": "nobody but shared holders had it"}
         text = texts.get(hold[0], f"nobody had slot {hold[1]}")
-        self.history.violated(
-            "idle",
-            f"lock {self.lock}: {text} for {(times[1] - times[0]) / S:.1f} s, not {allowed / S:.1f}, while "
-            f"{name} waited, behind {count} that were hit",
-            times[1],
-            (self.lock,),
+        self.history.wrong_at(
+            self.lock, "idle",
+            f"{text} for {(times[1] - times[0]) / S:.1f} s, not {allowed / S:.1f}, while "
+            f"{name} waited, behind {count} that were hit", times[1],
         )
 
     def may_be_idle(self, patient, hold, before, since, until):

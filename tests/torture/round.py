@@ -53,11 +53,8 @@ KINDS = [
 class Round:
     def __init__(self, seed, folder, build, server_program):
         self.seed, self.folder, self.build = seed, folder, build
-        os.makedirs(os.path.join(folder, "server"))
-        os.mkdir(os.path.join(folder, "proxy"))
-        os.mkdir(os.path.join(folder, "home"))
-        os.mkdir(os.path.join(folder, "said"))
-        os.mkdir(os.path.join(folder, "clocks"))
+        for name in "server", "proxy", "home", "said", "clocks":
+            os.makedirs(os.path.join(folder, name))
         self.machine = Machine(uuid.uuid4().hex)
         self.journal = Journal(os.path.join(folder, "events"))
         self.kind = KINDS[seed % len(KINDS)]

@@ -8,6 +8,7 @@ from history import LOST_S, MS, S, History, fit_together, meets
 FORCED_S = 5  # a COMMAND whose lock was broken is stopped within 1 s; a busy machine takes longer
 NEVER = 4102444800000  # tokens from here on are forged
 FASTEST = 1.08  # the server's clock
+LATE_MS = 100  # the driver sees so late that a command has ended, and a section that it has begun
 STALL_MS = 50  # after such a stall a guard may be late to stop COMMAND
 
 
@@ -108,12 +109,10 @@ class Sections(History):
             other = largest[before - 1] if before else line
             fits = fit_together(line.hold, other.hold)
             if other.token > line.token and fits and not self.was_set_back(other, line):
-                self.violated(
-                    "tokens",
-                    f"lock {lock}: {line.name} asked after {other.name} had begun with token {other.token}, "
-                    f"and got {line.token}",
-                    line.at,
-                    (lock,),
+                self.wrong_at(
+                    lock, "tokens",
+                    f"{line.name} asked after {other.name} had begun with token {other.token}, "
+                    f"and got {line.token}", line.at,
                 )
 
     def was_set_back(self, earlier, later):
@@ -138,11 +137,9 @@ class Sections(History):
         if begun.at > since and self.was_set_back(newer, begun):
             return False
         if begun.at > since:
-            self.violated(
-                "tokens",
-                f"lock {lock}: {line.name} began with token {line.token} after {newer.name}, with {newer.token}",
-                at,
-                (lock,),
+            self.wrong_at(
+                lock, "tokens",
+                f"{line.name} began with token {line.token} after {newer.name}, with {newer.token}", at,
             )
             return True
         job = self.job_of(line.name)
@@ -155,12 +152,10 @@ class Sections(History):
         if self.stood_still(since, at):
             self.stalled.add((lock, line.token))
             return False
-        self.violated(
-            "exclusion",
-            f"lock {lock}: {line.name} (token {line.token}{also(line.hold)}) ran {(at - since) / MS:.1f} ms after "
-            f"{newer.name} (token {newer.token}{also(newer.hold)}) had begun",
-            at,
-            (lock,),
+        self.wrong_at(
+            lock, "exclusion",
+            f"{line.name} (token {line.token}{also(line.hold)}) ran {(at - since) / MS:.1f} ms after "
+            f"{newer.name} (token {newer.token}{also(newer.hold)}) had begun", at,
         )
         return True
 
@@ -173,19 +168,15 @@ class Sections(History):
                 continue
             (mode, slot), inner = self.hold_of(event), "/" in event["job"]
             if slot not in job.slots[-1 if inner else 0] if mode == "slots" else slot:
-                self.violated(
-                    "exclusion",
-                    f"lock {event['lock']}: {event['job']} has slot '{slot}', and asked for "
-                    f"{job.slots[-1 if inner else 0]}",
-                    event["at"],
-                    (event["lock"],),
+                self.wrong_at(
+                    event["lock"], "exclusion",
+                    f"{event['job']} has slot '{slot}', and asked for "
+                    f"{job.slots[-1 if inner else 0]}", event["at"],
                 )
-            if inner and job.is_misfit and event["owner"] == job.owner:
-                self.violated(
-                    "exclusion",
-                    f"lock {event['lock']}: {event['job']} went into a hold that is not what it asked for",
-                    event["at"],
-                    (event["lock"],),
+            if inner and job.misfit and event["owner"] == job.owner:
+                self.wrong_at(
+                    event["lock"], "exclusion",
+                    f"{event['job']} went into a hold that is not what it asked for", event["at"],
                 )
 
     def check_all_taken(self):
@@ -217,12 +208,10 @@ class Sections(History):
                     continue
                 for other in starts:
                     if other.token > line.token and other.at < until and not fit_together(line.hold, other.hold):
-                        self.violated(
-                            "exclusion",
-                            f"lock {lock}: {other.name} began {(until - other.at) / MS:.0f} ms before the --min-hold "
-                            f"of {line.name} was over",
-                            other.at,
-                            (lock,),
+                        self.wrong_at(
+                            lock, "exclusion",
+                            f"{other.name} began {(until - other.at) / MS:.0f} ms before the --min-hold "
+                            f"of {line.name} was over", other.at,
                         )
 
     def check_once(self):
@@ -242,12 +231,10 @@ class Sections(History):
                         and line.at < least
                         and not self.clock_or_data_changed(other.at, line.at)
                     ):
-                        self.violated(
-                            "exclusion",
-                            f"lock {lock}: {line.name} began {(least - line.at) / MS:.0f} ms too early for its "
-                            f"--once-per after {other.name}",
-                            line.at,
-                            (lock,),
+                        self.wrong_at(
+                            lock, "exclusion",
+                            f"{line.name} began {(least - line.at) / MS:.0f} ms too early for its "
+                            f"--once-per after {other.name}", line.at,
                         )
 
     def clock_or_data_changed(self, since, until):
@@ -260,9 +247,87 @@ class Sections(History):
         """No forged message starts a section."""
         for event in self.history:
             if event["what"] == "start" and event["token"] >= NEVER:
-                self.violated(
-                    "forged",
-                    f"lock {event['lock']}: {event['job']} began with token {event['token']}, of a forged message",
-                    event["at"],
-                    (event["lock"],),
+                self.wrong_at(
+                    event["lock"], "forged",
+                    f"{event['job']} began with token {event['token']}, of a forged message", event["at"],
                 )
+
+    # ---- What jobs and people want of others: that one stops, that only the newest waits, that it went well
+
+    def asked(self, lock, job):
+        """The events that asked this job, or may have asked it, to stop."""
+        return self.aimed_at("asked", lock, job, (job.spawned - S, job.ended))
+
+    def check_asked(self):
+        """When `release --stop` has ended with 0, nothing runs any more under a hold that was there when it began."""
+        evidence = self.evidence()
+        for event in self.of("asked"):
+            if event["status"] != 0 or self.clock_or_data_changed(event["at"] - LOST_S * S, event["until"]):
+                continue
+            begun, said = {}, set()
+            for line in evidence[event["lock"]]:
+                first = begun.setdefault(line.token, line)
+                if (
+                    first.at < event["at"]
+                    and line.at > event["until"] + LATE_MS * MS
+                    and event.get("owner", line.owner) == line.owner
+                    and event.get("slot", line.hold[1]) == line.hold[1]
+                    and line.token not in said
+                    and not self.forced(event["lock"], self.job_of(line.name))
+                ):
+                    said.add(line.token)
+                    self.wrong_at(
+                        event["lock"], "exclusion",
+                        f"{line.name} ran {(line.at - event['until']) / MS:.0f} ms after "
+                        "release --stop had said that its hold is over", line.at,
+                    )
+
+    def check_newest(self):
+        """At each moment at most one waiter of a lock has --supersede."""
+        for lock, looks in self.looks.items():
+            said = set()
+            for look in looks:
+                newest = [owner for owner, _ in look["queue"] if self.is_newest(owner)]
+                if len(newest) > 1 and newest[0] not in said:
+                    said.add(newest[0])
+                    names = " and ".join(self.owners[owner] for owner in newest)
+                    self.wrong_at(lock, "order", f"{names} waited at once, both with --supersede", look["at"])
+
+    def is_newest(self, owner):
+        job = self.job_of(self.owners.get(owner) or "")
+        return job is not None and job.newest
+
+    def may_be_superseded(self, job):
+        """Whether another job with --supersede came while this one waited; or just before, where clocks were set back."""
+        back = sum(max(0, -step["ms"]) * MS for step in self.steps)
+        return job.newest and any(
+            other.newest and other is not job and other.locks[0] == job.locks[0] and meets(other.life, (job.life[0] - back, job.life[1]))
+            for other in self.jobs.values()
+        )
+
+    def inner_ends(self, job, lock):
+        """When COMMANDs of the inner wrap of a job came to their end."""
+        return [
+            event["at"]
+            for event in self.history
+            if event["what"] == "end" and event["job"] == job.name + "/inner" and event["lock"] == lock
+        ]
+
+    def may_have_succeeded(self, job):
+        """Whether a COMMAND of this lock may have ended with 0, late enough for --once-ok of this job; also one of an
+        inner wrap, which may have ended long before the outer one."""
+        if not job.once_ok:
+            return False
+        steps = sum(abs(step["ms"]) for step in self.steps)
+        since = job.spawned - int((job.once_ok * FASTEST + steps) * MS) - S
+        return any(
+            other.kind == "wrap"
+            and other.own == 0
+            and (
+                job.locks[0] in other.taken
+                and other.finished
+                and since <= other.ended <= job.ended + S
+                or any(since <= at <= job.ended + S for at in self.inner_ends(other, job.locks[0]))
+            )
+            for other in self.jobs.values()
+        )

@@ -107,6 +107,21 @@ class Connection:
         self.socket.close()
 
 
+def unless_away(default):
+    """What a method returns while a server does not answer, or refuses."""
+
+    def decorate(method):
+        def ask(*words):
+            try:
+                return method(*words)
+            except (Away, RuntimeError):
+                return default
+
+        return ask
+
+    return decorate
+
+
 def plain(value):
     kind, content = value
     if kind == b"-":
@@ -160,12 +175,10 @@ class Server:
             self.forget_connection()
             raise
 
+    @unless_away(False)
     def is_up(self):
         """Whether our server serves. (Another process may have taken the port while it was away.)"""
-        try:
-            return f"process_id:{self.pid}\r" in self.ask("INFO", "server") and self.ask("PING") == "PONG"
-        except (Away, RuntimeError):
-            return False
+        return f"process_id:{self.pid}\r" in self.ask("INFO", "server") and self.ask("PING") == "PONG"
 
 
 def free_port():

@@ -5,7 +5,7 @@
 
 load ../lib/helpers
 load ../lib/tls
-load ../lib/cluster
+load ../lib/nodes
 
 setup_file() {
 	make_certificates

@@ -144,8 +144,8 @@ class Servers:
         self.texts, self.count, self.spare, self.server = texts, 0, None, None
         self.preload = os.path.join(self.folder, "clock.so")
         try:
-            source = os.path.join(ROOT, "tests", "programs", "still_clock.c")
-            subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", self.preload, source], check=True)
+            source = os.path.join(ROOT, "tests", "programs", "clockwork.c")
+            subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared", "-o", self.preload, source], check=True)
             self.clock = Clock(self.folder)
             self.server = self.start()
             self.use(self.server)

@@ -7,8 +7,11 @@ setup() {
 	touch events history
 }
 
-# later MS: lets time pass
-later() { at=$((at + $1 * 1000000)); }
+# later MS [COMMAND...]: lets time pass, and then COMMAND happens
+later() {
+	at=$((at + $1 * 1000000))
+	"${@:2}"
+}
 
 # event WHAT FIELDS: an event of the driver, from now until LASTS ms later; FIELDS are those of a JSON object
 event() { echo "{\"at\":$at,\"until\":$((at + ${LASTS:-0} * 1000000)),\"what\":\"$1\",$2}" >>events; }
@@ -35,6 +38,12 @@ script_status() {
 
 # ends JOB STATUS
 ends() { event exit "\"job\":\"$1\",\"status\":$2"; }
+
+# finish JOB TOKEN [HOW]: its section ends, and then the job, with 0
+finish() {
+	say end "$@"
+	ends "$1" 0
+}
 
 # fault HOW JOB ROLE [PID]: the driver harms a process of the job
 fault() { event fault "\"fault\":\"$1\",\"job\":\"$2\",\"role\":\"$3\",\"pid\":${4:-7}"; }
@@ -63,11 +72,8 @@ say() {
 # section JOB TOKEN [HOW]: a section of 100 ms, and the end of the job
 section() {
 	say start "$@"
-	later 50
-	say beat "$@"
-	later 50
-	say end "$@"
-	ends "$1" 0
+	later 50 say beat "$@"
+	later 50 finish "$@"
 }
 
 # seen HOLDERS WAITER...: a look at the lock; HOLDERS are joined by commas; a waiter with a minus is not present
