@@ -1,4 +1,19 @@
--- How a hold ends.
+-- How a hold ends, and how others are told.
+
+local function channel(id)
+	return CHANNEL .. ':' .. id
+end
+
+-- Tells all who listen, in whatever way. A cluster sends PUBLISH to all of its nodes: so not when only
+-- sharded subscribers are here, but when nobody is. In a cluster a message may fail where a slot moves, and
+-- no message is needed.
+local function publish(name, message)
+	local heard = SHARDED and pcall_server('SPUBLISH', name, message) or 0
+	local plain = heard ~= 0 and pcall_server('PUBSUB', 'NUMSUB', name)
+	if heard == 0 or plain and plain[2] ~= 0 then
+		pcall_server('PUBLISH', name, message)
+	end
+end
 
 -- A hold by its record, or nil. Of one without a token, nobody knows since when it is held.
 local function read_hold(id, text)

@@ -1,5 +1,23 @@
 -- Jobs that need not run each time (--once-per, --once-ok), and jobs of which the newest waits (--supersede).
 
+-- A period. Returns its ms, and whether it is that of --once-ok; nil: there is none.
+local function read_period(text)
+	local ok, ms = match(text, '^(o?k?)(%d+)$')
+	return number(ms), ok == 'ok'
+end
+
+-- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for
+-- another period when the last start was, but nobody looks for a success after it. Returns whether that is
+-- news.
+function remember(period)
+	local ms, is_ok = read_period(period)
+	local recall = ms and (lock.runs.last or now) + (is_ok and 1 or 2) * ms or 0
+	if recall > (lock.runs.recall or 0) then
+		lock.runs.recall = recall
+		return true
+	end
+end
+
 -- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job
 -- for long.
 local function is_recent(time, ms)
@@ -38,13 +56,13 @@ end
 -- `newest`, "ID SINCE TICKET": of the processes with --supersede the one that began to wait last; since when
 -- it waits, ms, since it may have the ticket of another; and its ticket, while it waits.
 local function read_newest()
-	local id, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
+	local whose, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
 	since = number(since)
-	return since and id, since, number(ticket)
+	return since and whose, since, number(ticket)
 end
 
-local function set_newest(id, since, ticket)
-	local text = id .. ' ' .. int(since) .. ' ' .. column(ticket)
+local function set_newest(whose, since, ticket)
+	local text = columns(3, whose, since, ticket)
 	if text ~= lock.newest then
 		lock.newest = text
 		call('HSET', STATE, 'newest', text)

@@ -33,12 +33,8 @@ local function find_batches()
 	end
 end
 
-local function has_redisson()
-	return #list > #batches
-end
-
 local function set_queue_ttl()
-	if has_redisson() then -- its RPUSH would not renew a time to live
+	if #list > #batches then -- Redisson's RPUSH would not renew a time to live
 		call('PERSIST', LIST)
 		call('PERSIST', TIMEOUTS)
 	elseif list[1] then
@@ -47,9 +43,11 @@ local function set_queue_ttl()
 	end
 end
 
+find_oldest() -- all keys are read before anything is changed: one of another type is to fail here
+find_batches()
 -- Makes list and scores agree where another program has deleted a key or an id. An id without a score gets
 -- one. One of Redisson's gets a place: its scripts never push an id that has a score.
-local function agree()
+if call('ZCARD', TIMEOUTS) ~= #list then
 	local times = {}
 	for _, id in ipairs(list) do
 		times[id] = (times[id] or 0) + 1
@@ -70,13 +68,6 @@ local function agree()
 	list = call('LRANGE', LIST, 0, -1)
 	find_batches()
 	set_queue_ttl()
-end
-
-find_oldest() -- all keys are read before anything is changed: one of another type is to fail here
-if call('ZCARD', TIMEOUTS) ~= #list then
-	agree()
-else
-	find_batches()
 end
 
 local function add_marker(side, ticket)
@@ -113,6 +104,11 @@ end
 
 -- ---- Waiters of ours ----
 
+-- The ticket of a waiter, or nil if it does not wait.
+local function ticket_of(id)
+	return number(call('ZSCORE', OURS, id))
+end
+
 -- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
 -- or it has come back.
 local function put_first_marker()
@@ -144,9 +140,9 @@ end
 
 -- A waiter waits no more. If another one comes that supersedes it, there is no place to take over.
 local function end_wait(id, ticket)
-	local newest, since = read_newest()
+	local newest_id, since = read_newest()
 	take_out({id}, ticket)
-	if newest == id then
+	if newest_id == id then
 		set_newest(id, since, nil)
 	end
 end
@@ -159,19 +155,6 @@ local function stand(id, ticket, is_newcomer)
 		add_marker('RPUSH', ticket)
 	end
 	put_first_marker()
-end
-
--- Renews the scores of the markers. Redisson's grants, and its waiters that give up, each take up to 300 s
--- from every score behind them.
-local function renew_markers()
-	local words = {}
-	for i = 1, math.min(#batches, MANY) do
-		local ahead = batches[i].at - i
-		words[2 * i - 1], words[2 * i] = int(now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead), list[batches[i].at]
-	end
-	if words[1] then
-		call('ZADD', TIMEOUTS, 'GT', unpack(words))
-	end
 end
 
 -- ---- Whose turn it is ----
@@ -188,7 +171,7 @@ local function turn_of(id, score)
 end
 
 local function set_turn(id, score, absent, told)
-	local text = id .. ' ' .. int(score) .. ' ' .. column(absent) .. ' ' .. column(told)
+	local text = columns(4, id, score, absent, told)
 	if text ~= lock.turn and not is_traceless then
 		introduce()
 		call('HSET', STATE, 'turn', text)
@@ -283,8 +266,7 @@ end
 local is_stuck = false -- too many dead: the next script goes on
 local function first_waiter(me)
 	while true do
-		local head, id, ticket = list[1], find_oldest()
-		local is_marker = has_marker_at(1)
+		local head, is_marker, id, ticket = list[1], has_marker_at(1), find_oldest()
 		local ends = batches[is_marker and 2 or 1]
 		ends = ends and ends.ticket or MOST -- of the batch that is first
 		if not id and not head then
@@ -442,11 +424,18 @@ end
 -- script of ours. So where its clients hold, or may hold before ours, the first two of ours listen to the
 -- first marker. has_left: somebody who may still listen has left. me: a waiter that is answered which marker
 -- it is. Returns the ticket of that marker and how many listen, or nil.
-function settle(hold, has_left, me)
+function settle(has_left, me)
 	put_first_marker()
-	renew_markers()
-	local marker, heard
-	if batches[1] and (lock.mode == 'x' and lock.holder ~= lock.field or has_redisson()) then
+	-- Redisson's grants, and its waiters that give up, each take up to 300 s from every score behind them
+	local scores, marker, heard = {}, nil, nil
+	for i = 1, math.min(#batches, MANY) do
+		scores[2 * i - 1] = int(now + MARKER_SCORE_MS + REDISSON_SCORE_MS * (batches[i].at - i))
+		scores[2 * i] = list[batches[i].at]
+	end
+	if scores[1] then
+		call('ZADD', TIMEOUTS, 'GT', unpack(scores))
+	end
+	if batches[1] and (lock.mode == 'x' and lock.holder ~= lock.field or #list > #batches) then
 		local name = channel(list[batches[1].at])
 		marker = batches[1].ticket
 		heard = call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
@@ -462,7 +451,7 @@ function settle(hold, has_left, me)
 		call('PEXPIRE', OURS, QUEUE_TTL_MS)
 	end
 	if not lock.is_new then
-		touch(hold)
+		touch()
 	end
 	return marker, heard
 end

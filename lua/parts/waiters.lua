@@ -1,15 +1,13 @@
 -- The waiters, as they are: records, presence, order. Changes nothing.
 
--- ---- Presence ----
-
 -- Whether a waiter is subscribed to its channel, plainly or sharded. tell() uses the way that was found:
 -- nobody else listens there.
 local ways = {}
-local function present(id)
-	local name = channel(id)
-	ways[id] = call('PUBSUB', 'NUMSUB', name)[2] > 0 and 'PUBLISH' or
+local function present(whose)
+	local name = channel(whose)
+	ways[whose] = call('PUBSUB', 'NUMSUB', name)[2] > 0 and 'PUBLISH' or
 		SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] > 0 and 'SPUBLISH' or nil
-	return ways[id] ~= nil
+	return ways[whose] ~= nil
 end
 
 -- Calls it with so many of these waiters as one command takes: their ids, prefixed, and how many are before
@@ -38,8 +36,6 @@ local function see(some)
 	return count
 end
 
--- ---- Records ----
-
 -- A waiter, in the field `w:REQUEST`; its ticket is its score in the sorted set:
 --   seen     ms: its last sign of life
 --   lease    ms: that it wants
@@ -61,23 +57,16 @@ end
 
 -- The waiters that this script has looked at: id → record, or false for one without.
 local waiters = {}
-local function waiter_of(id)
-	if waiters[id] == nil then
-		waiters[id] = read_waiter(call('HGET', STATE, 'w:' .. id)) or false
+local function waiter_of(whose)
+	if waiters[whose] == nil then
+		waiters[whose] = read_waiter(call('HGET', STATE, 'w:' .. whose)) or false
 	end
-	return waiters[id] or nil
+	return waiters[whose] or nil
 end
-
--- The ticket of a waiter, or nil if it does not wait.
-local function ticket_of(id)
-	return number(call('ZSCORE', OURS, id))
-end
-
--- ---- Order ----
 
 -- The ticket of a marker, or nil for one of Redisson's.
-local function marker_of(id)
-	return string.byte(id) == 102 and number(match(id, '^fairlock:(%d+)$')) or nil -- 102 is `f`
+local function marker_of(listed)
+	return string.byte(listed) == 102 and number(match(listed, '^fairlock:(%d+)$')) or nil -- 102 is `f`
 end
 
 -- All who wait, in order: tables of `id`, and `ticket` if it is ours; so many of ours at most. One of
@@ -96,10 +85,10 @@ local function in_order(most)
 	for i = #ids, 2, -1 do
 		following[i - 1] = marker_of(ids[i]) or following[i]
 	end
-	for i, id in ipairs(ids) do
-		if not marker_of(id) then
+	for i, other in ipairs(ids) do
+		if not marker_of(other) then
 			add_ours(following[i])
-			found[#found + 1] = {id = id}
+			found[#found + 1] = {id = other}
 		end
 	end
 	add_ours(MOST)

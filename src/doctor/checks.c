@@ -608,7 +608,7 @@ static int check_lease(struct findings *found, struct tally *tally, const struct
 	if (!*reply_text(reply, 0))
 		return 0;
 	tally->held++;
-	if (reply_number(reply, 24) == 1 && ++tally->troubles[TOO_LONG] <= NAMED) {
+	if (reply_number(reply, 23) == 1 && ++tally->troubles[TOO_LONG] <= NAMED) {
 		find(found, WARNING, "leases",
 		     "lock %.200s has a longer lease than its holder asked for", lock->name);
 		advise(found,

@@ -95,9 +95,8 @@ def handed(ttl, at=NOW, secret=SECRET, token=NOW):
     return message(f"granted {token} {ttl} {at} {secret}")
 
 
-def view(place=2, waiters=5, token=str(NOW), usual=(7, 50000, 20, 40000), **more):
-    owner, by, held, *rest = holder(**more)
-    return say(["view", place, waiters, owner, by, held, token, list(usual), *rest])
+def view(place=2, waiters=5, **more):
+    return say(["view", place, waiters, *holder(**more)])
 
 
 KEPT = view(1, 1, held=-NOW)
@@ -198,7 +197,7 @@ REPLIES = {
         text(BEGIN, granted(), PAUSE, error("ERR no WAIT")),
     ],
     "d": [
-        text(BEGIN, queued(), PAUSE, view(owner=LONG, by=LONG, token=LONG, usual=()), PAUSE, VIEW),
+        text(BEGIN, queued(), PAUSE, view(owner=LONG, by=LONG), PAUSE, VIEW),
         text(BEGIN, queued(), PAUSE, VIEW, PAUSE, view(mode="=", count=2, by_hand="1"), SOON, MESSAGE, PAUSE, granted(), PAUSE, RELEASED),
         text(BEGIN, queued(first=1), PAUSE, view(1, 1, "", (), owner="", by="", held=-1, mode="", count=0), PAUSE, say(["left"])),
         text(BEGIN, queued(), PAUSE, error("NOPERM no permissions"), PAUSE, granted()),
