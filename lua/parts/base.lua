@@ -61,11 +61,10 @@ local HOLDERS = 'fairlock_holders:' .. TAG
 -- The one field of key 1 beside several holders. Neither is an owner id.
 local MODES = {['fairlock:shared'] = 's', ['fairlock:slots'] = '='}
 
--- Redis 6.2 cannot be asked what a user may do. One who may FLUSHALL most likely may use every command, and
--- is asked only for the keys.
+-- Redis 6.2 cannot be asked what a user may do. One who may SORT these keys most likely may do everything.
 local check = redis.acl_check_cmd
-local asked, allowed = pcall(check or error, 'FLUSHALL')
-local is_limited = check and not (asked and allowed and check('DEL', unpack(KEYS)))
+local asked, allowed = pcall(check or error, 'SORT', LOCK, 'STORE', STATE)
+local is_limited = check and not (asked and allowed)
 
 -- in a function from here on
 -- include permissions.lua
@@ -86,7 +85,7 @@ end
 
 -- A number that we wrote, or nil for what others may have put in its place.
 local function number(text)
-	local value = tonumber(text or nil)
+	local value = text and text ~= '-' and tonumber(text)
 	if value and value >= 0 and value < MOST then
 		return value - value % 1
 	end
@@ -152,16 +151,10 @@ local function hold_text(hold)
 		hold.keep, hold.mode, hold.holds, hold.notes, hold.by)
 end
 
--- `runs`: what is known of the COMMANDs of this lock, for --once-per and --once-ok:
---   last        ms: when the last one was started
---   whose       token of the grant that started it
---   before      ms: when the one before was started
---   ok_started  ms: when the last one that ended with 0 was started ...
---   ok_ended    ... and when it ended
---   recall      ms: until when somebody may ask for all this
-local function runs_text(runs)
-	return columns(6, runs.last, runs.whose, runs.before, runs.ok_started, runs.ok_ended, runs.recall)
-end
+-- What is known of the COMMANDs of this lock, for --once-per and --once-ok, all in ms:
+--   start  LAST WHOSE BEFORE RECALL: when the last one was started, the token of the grant that started it,
+--          when the one before was started; and until when somebody may ask for all this
+--   ok     STARTED ENDED: when the last one that ended with 0 was started, and when it ended
 
 -- The count of slots in a want `#N`, or nil.
 local function count_of(want)
@@ -179,8 +172,7 @@ end
 --   holder        the holder that our hash knows: the field of key 1, until somebody notices its end
 --   token, ticket the last ones that were handed out, or 0
 --   grants        how many there were
---   runs          see runs_text
---   run, lost, turn, newest  as text: see recover.lua, queue.lua, jobs.lua
+--   start, ok, run, lost, turn, newest  as text: see above, recover.lua, queue.lua, jobs.lua
 --   ttl           see lock_ttl
 --   is_queued     somebody is in a queue, or was when the script began
 --   is_new        there is no hash of ours yet
@@ -193,22 +185,16 @@ local holds, my_text = {}
 local refusal -- the answer of a script that may change nothing
 do
 	local key = call('HGETALL', LOCK)
-	local name, version, token, ticket, holder, run, lost, turn, runs, newest, grants, mine =
-		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'holder', 'run', 'lost', 'turn', 'runs',
-			'newest', 'n:granted', 'h:' .. id))
-	local last, whose, before, ok_started, ok_ended, recall = match(runs or '',
-		'^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+	local name, version, token, ticket, holder, run, lost, turn, newest, start, ok, grants, mine =
+		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'holder', 'run', 'lost', 'turn', 'newest',
+			'start', 'ok', 'n:granted', 'h:' .. id))
 	lock = {
 		field = key[1], value = key[2], mode = MODES[key[1]] or key[1] and 'x',
 		slots = key[1] == 'fairlock:slots' and count_of('#' .. key[2]) or nil,
 		holder = holder or nil, token = number(token) or 0, ticket = number(ticket) or 0,
-		grants = number(grants) or 0, run = run or '', lost = lost or '', turn = turn or '', newest = newest or '',
-		is_queued = call('EXISTS', LIST, TIMEOUTS, OURS) > 0,
+		grants = number(grants) or 0, start = start or '', ok = ok or '', run = run or '', lost = lost or '',
+		turn = turn or '', newest = newest or '', is_queued = call('EXISTS', LIST, TIMEOUTS, OURS) > 0,
 		is_new = not name, spelled = name and name ~= LOCK and name or nil,
-		runs = {
-			last = number(last), whose = number(whose), before = number(before), ok_started = number(ok_started),
-			ok_ended = number(ok_ended), recall = number(recall),
-		},
 	}
 	my_text = mine
 	if lock.spelled then
@@ -255,7 +241,8 @@ end
 -- somebody will ask for the last start.
 local function touch()
 	local ttl = math.max(lock.mode and lock_ttl() or 0, 0) + STATE_TTL_MS
-	call('PEXPIRE', STATE, int(math.min(math.max(ttl, (lock.runs.recall or 0) - now), 2 * LONGEST_MS)))
+	local recall = number(match(lock.start, '%d+$')) or 0
+	call('PEXPIRE', STATE, int(math.min(math.max(ttl, recall - now), 2 * LONGEST_MS)))
 end
 
 -- To make the functions for a queue, and for all that is not as usual, costs more than a usual request

@@ -64,10 +64,10 @@ end
 
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.
 local function note_success(hold)
-	local started, runs = math.min(hold.since or now, hold.token or now, now), lock.runs
-	if hold.mode ~= 'x' and (runs.ok_started or MOST) <= now then
-		started = math.max(started, runs.ok_started) -- one that was started later may have ended sooner
+	local started, before = math.min(hold.since or now, hold.token or now, now), number(match(lock.ok, '^%d+'))
+	if hold.mode ~= 'x' and (before or MOST) <= now then
+		started = math.max(started, before) -- one that was started later may have ended sooner
 	end
-	runs.ok_started, runs.ok_ended = started, now
-	note('HSET', STATE, 'runs', runs_text(runs))
+	lock.ok = columns(2, started, now)
+	note('HSET', STATE, 'ok', lock.ok)
 end

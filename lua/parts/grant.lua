@@ -46,21 +46,22 @@ end
 local function take(id, mode, entry, lease, ttl, by, waited, period)
 	introduce()
 	lock.token, lock.grants, lock.holder = math.max(now, lock.token + 1), lock.grants + 1, lock.field
-	local hold, runs = {
+	local hold = {
 		id = id, state = 'held', token = lock.token, since = now, lease = lease, waited = waited, mode = mode,
 		holds = ',' .. entry .. ',', notes = '-', by = by, count = 1,
-	}, lock.runs
+	}
 	local slot = match(mode, '^=(.*)$')
 	set_ttl(hold, ttl)
 	if string.sub(entry, 1, 1) == 'w' then
 		-- written down before it is started, so that no start is missed
-		runs.last, runs.whose, runs.before = now, lock.token, runs.last
+		local last, recall = match(lock.start, '^(%S+) .* (%S+)$')
+		lock.start = columns(4, now, lock.token, last, recall)
 	end
 	if remember then -- else there is no period
 		remember(period)
 	end
 	call('HSET', STATE, 'token', int(lock.token), 'holder', lock.field, 'h:' .. id, hold_text(hold),
-		'n:granted', int(lock.grants), 'runs', runs_text(runs))
+		'n:granted', int(lock.grants), 'start', lock.start)
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end

@@ -6,14 +6,31 @@ local function read_period(text)
 	return number(ms), ok == 'ok'
 end
 
+-- `start`, as numbers.
+local function read_start()
+	local last, whose, before, recall = match(lock.start, '^(%S+) (%S+) (%S+) (%S+)$')
+	return number(last), number(whose), number(before), number(recall)
+end
+
+-- When the last COMMAND that ended with 0 was started, and when it ended, ms.
+local function read_ok()
+	local started, ended = match(lock.ok, '^(%d+) (%d+)$')
+	return number(started), number(ended)
+end
+
+local function save_start()
+	note('HSET', STATE, 'start', lock.start)
+end
+
 -- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for
 -- another period when the last start was, but nobody looks for a success after it. Returns whether that is
 -- news.
 function remember(period)
 	local ms, is_ok = read_period(period)
-	local recall = ms and (lock.runs.last or now) + (is_ok and 1 or 2) * ms or 0
-	if recall > (lock.runs.recall or 0) then
-		lock.runs.recall = recall
+	local last, whose, before, recall = read_start()
+	local wanted = ms and (last or now) + (is_ok and 1 or 2) * ms or 0
+	if wanted > (recall or 0) then
+		lock.start = columns(4, last, whose, before, wanted)
 		return true
 	end
 end
@@ -27,7 +44,7 @@ end
 -- Whether a job with this period is --once-per, and the last start is too short a time ago for it.
 local function ran(period)
 	local ms, is_ok = read_period(period)
-	return ms and not is_ok and is_recent(lock.runs.last, ms)
+	return ms and not is_ok and is_recent(read_start(), ms)
 end
 
 -- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
@@ -35,21 +52,17 @@ end
 -- written before the clock was set back; nobody knows whether the job waited then.
 local function is_done(period, since)
 	local ms, is_ok = read_period(period)
-	local ended = lock.runs.ok_ended
-	return ms and is_ok and (is_recent(lock.runs.ok_started, ms) or
-		since and ended and ended <= now and ended >= since)
-end
-
-local function save_runs()
-	note('HSET', STATE, 'runs', runs_text(lock.runs))
+	local started, ended = read_ok()
+	return ms and is_ok and (is_recent(started, ms) or since and ended and ended <= now and ended >= since)
 end
 
 -- The COMMAND of this hold is not started after all. Another one may have been started since, by another
 -- holder.
 local function forget_start(hold)
-	if lock.runs.whose and lock.runs.whose == hold.token then
-		lock.runs.last, lock.runs.whose, lock.runs.before = lock.runs.before, nil, nil
-		save_runs()
+	local _, whose, before, recall = read_start()
+	if whose and whose == hold.token then
+		lock.start = columns(4, before, nil, nil, recall)
+		save_start()
 	end
 end
 

@@ -77,7 +77,7 @@ local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 -- A COMMAND was started too short a time ago, or one ended with 0. The caller waits no more.
 local function need_not(why, time, ...)
 	if remember(period) then
-		save_runs()
+		save_start()
 	end
 	settle()
 	return {why, math.max(0, now - (time or now)), ...}
@@ -99,7 +99,7 @@ end
 if word and not (inside and has_entry(inside, entry)) then
 	local newer = match(word, '^superseded (.*)$')
 	if word == 'ran ok' then
-		return need_not(word, lock.runs.ok_ended)
+		return need_not(word, select(2, read_ok()))
 	end
 	return newer and {'superseded', newer, about()} or {'removed', about()}
 elseif inside and inside.state == 'kept' and (lock.mode ~= 'x' or has_entry(inside, request)) then
@@ -173,9 +173,9 @@ if is_done(period, newest and newest ~= 0 and waits_from or ticket and waits_sin
 			pass_on()
 		end
 	end
-	return need_not('ran ok', lock.runs.ok_ended)
+	return need_not('ran ok', select(2, read_ok()))
 elseif not ticket and ran(period) then
-	return need_not('ran', lock.runs.last, about())
+	return need_not('ran', read_start(), about())
 end
 local room, ms = fit(want)
 is_traceless = ARGV[6] == 'try'
@@ -235,7 +235,7 @@ if not is_free then
 	end
 	introduce()
 	if match(period, '^ok') and remember(period) then
-		save_runs() -- a COMMAND that ends with 0 looks for those who ask
+		save_start() -- a COMMAND that ends with 0 looks for those who ask
 	end
 	become_newest(ticket)
 	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
@@ -280,7 +280,7 @@ if not is_free then
 elseif ticket and ran(period) then -- it stood behind a run that has just been, or begins with this script
 	leave_queue(ticket)
 	pass_on()
-	return need_not('ran', lock.runs.last, about())
+	return need_not('ran', read_start(), about())
 end
 local waited = ticket and waited_by(request, ticket) or 0
 if ticket then

@@ -119,8 +119,8 @@ local function status()
 	end
 	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp,
 		lock.spelled or LOCK, longest, lock.grants, events[1], events[2], events[3], first[8],
-		shown(lock.runs.last), lock.mode or '', rows, select(5, about()), lock.slots or slots,
-		shown(lock.runs.ok_ended), first[10], bit(is_long)}
+		shown(read_start()), lock.mode or '', rows, select(5, about()), lock.slots or slots,
+		shown(select(2, read_ok())), first[10], bit(is_long)}
 end
 
 local PLACES = 1000 -- are told; behind them one is far away

@@ -130,10 +130,12 @@ end
 -- ---- forget: a COMMAND that runs now goes on, and counts if it ends with 0 ----
 
 if mode == 'forget' then
-	local last = lock.runs.last or lock.runs.ok_started
-	lock.runs = {recall = lock.runs.recall}
+	local last, _, _, recall = read_start()
+	last = last or read_ok()
 	introduce()
-	save_runs()
+	lock.start = columns(4, nil, nil, nil, recall)
+	save_start()
+	call('HDEL', STATE, 'ok')
 	settle()
 	return answer_for_good({'forgot', last and math.max(0, now - last) or -1})
 end
@@ -285,7 +287,7 @@ if is_success then
 	note_success(hold)
 	-- Waiters that need not run now are told to ask, whether or not there is room for them: the first of them.
 	-- Those behind learn it with their sign of life. If nobody asks for it, nobody waits for it.
-	for _, waiter in ipairs((lock.runs.recall or 0) >= now and everybody(200) or {}) do
+	for _, waiter in ipairs((select(4, read_start()) or 0) >= now and everybody(200) or {}) do
 		if waiter.record and is_done(waiter.record.period, waits_since(waiter.id, waiter.ticket)) then
 			tell(waiter.id, '0')
 		end

@@ -56,12 +56,12 @@ end
 
 -- COMMAND is about to start, or has started. Going in again starts nothing that counts.
 local function count_start()
-	local runs = lock.runs
+	local last, _, _, recall = read_start()
 	local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
-	if kind == 'w' and request == id and (runs.last or 0) < began then
-		runs.last, runs.whose, runs.before = began, hold.token, runs.last
+	if kind == 'w' and request == id and (last or 0) < began then
+		lock.start = columns(4, began, hold.token, last, recall)
 		remember(period)
-		save_runs()
+		save_start()
 	end
 end
 
