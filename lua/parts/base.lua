@@ -53,9 +53,9 @@ local SHARDED = redis.REDIS_VERSION_NUM ~= nil
 -- The part of the keys that names the lock; in a cluster all of these are in one slot.
 local TAG = match(LOG, '^fairlock_log:(.*)$')
 
--- A request declares this key only if its process has, or wants, a shared hold or a slot. So a user who never
--- shares a lock needs no right to it. And while a cluster moves the keys of an exclusive lock, the old node
--- runs the script: it refuses one that declares a key that is not there.
+-- Declared only if the process has, or wants, a shared hold or a slot: a user who never shares needs no
+-- right to it, and while a cluster moves an exclusive lock, the old node refuses a declared key that is not
+-- there.
 local HOLDERS = 'fairlock_holders:' .. TAG
 
 -- The one field of key 1 beside several holders. Neither is an owner id.
@@ -69,8 +69,7 @@ local is_limited = check and not (asked and allowed)
 -- in a function from here on
 -- include permissions.lua
 
--- In ms since the epoch, of the server's clock; stamp: as text. Lua prints large numbers with an exponent,
--- which Redis does not read back: what is written is text.
+-- Of the server's clock, ms since the epoch. What is written is text, as stamp: Lua prints an exponent.
 local clock = call('TIME')
 local thousandths = math.floor(clock[2] / 1000)
 local now, stamp = clock[1] * 1000 + thousandths, clock[1] .. format('%03d', thousandths)
@@ -101,8 +100,7 @@ local function columns(count, ...)
 	return table.concat(words, ' ', 1, count)
 end
 
--- For bookkeeping that must not fail what matters: a server out of memory refuses it, and lets the holder go
--- all the same. Returns nil when the server refused.
+-- For bookkeeping, which a server out of memory refuses: it must not fail what matters. Nil: it was refused.
 local function note(...)
 	local result = pcall_server(...)
 	if type(result) ~= 'table' or not result.err then
@@ -111,8 +109,7 @@ local function note(...)
 end
 
 -- Writes an event into the log, as far as the server takes it, and counts it (take counts grants): the log
--- forgets, and what is counted may not fall. The arguments behind owner may be nil. slot: of the hold. actor:
--- the description of another process that did this.
+-- forgets. The arguments behind owner may be nil. actor: the description of another process that did this.
 local function record(event, time, owner, token, by, waited, held, status, cause, slot, actor)
 	local more = actor and {'slot', slot or '', 'actor', actor} or slot and {'slot', slot} or {}
 	if event == 'expired' or event == 'forced' or event == 'lost' then
@@ -125,8 +122,6 @@ local function record(event, time, owner, token, by, waited, held, status, cause
 	end
 end
 
--- ---- Records ----
---
 -- A record is its columns with a blank between them; `-` stands in a column that says nothing, and only the
 -- last one may contain blanks. A record that cannot be read is no record.
 
@@ -161,11 +156,8 @@ local function count_of(want)
 	return number(match(want, '^#([1-9]%d?%d?%d?)$'))
 end
 
--- ---- The lock as it is ----
---
--- All is read before anything is changed: a key of another type is to fail here.
-
--- What was found, and what the script has made of it since:
+-- The lock as it is, and what the script has made of it since. All is read before anything is changed: a
+-- key of another type is to fail here.
 --   field, value  of key 1; nil when the lock is free
 --   mode          x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
 --   slots         the holders take slots of this count; nil: nobody counts them
@@ -214,9 +206,9 @@ elseif request and MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) 
 	return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
 end
 
--- The last word on the request, which a late copy of it finds; nil: it is under way, or has never come. This
--- key is not declared: where the slot of a cluster moves, a key that is not there may not be asked for, and a
--- request that declared it would be refused. asks: the one that this request is to leave, or nil.
+-- The last word on the request, which a late copy of it finds; nil: it is under way, or has never come.
+-- This key is not declared: where the slot of a cluster moves, a key that is not there would be refused.
+-- asks: the one that this request is to leave, or nil.
 local word, asks
 if request then
 	local said = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)

@@ -5,8 +5,7 @@ local function channel(id)
 end
 
 -- Tells all who listen, in whatever way. A cluster sends PUBLISH to all of its nodes: so not when only
--- sharded subscribers are here, but when nobody is. In a cluster a message may fail where a slot moves, and
--- no message is needed.
+-- sharded subscribers are here, but when nobody is. It may fail where a slot moves: no message is needed.
 local function publish(name, message)
 	local heard = SHARDED and pcall_server('SPUBLISH', name, message) or 0
 	local plain = heard ~= 0 and pcall_server('PUBSUB', 'NUMSUB', name)
@@ -40,7 +39,7 @@ local function tell_askers(hold)
 end
 
 -- Takes a hold that is over out of our hash, tells those who have asked it to stop, and logs the end. status,
--- cause: how COMMAND ended, if the caller knows. actor: the description of another process that did this.
+-- cause: how COMMAND ended, or nil. actor: as in `record`.
 local function forget_hold(hold, event, time, status, cause, actor)
 	local slot = match(hold.mode, '^=(.+)$')
 	holds[hold.id] = false

@@ -1,8 +1,7 @@
 -- How a hold begins.
 
--- Says of a new hash which name it is for, in which version, and when it was made: a ticket or a token from
--- before that was given by a server that has lost its data since. If somebody has slots, until when they may
--- have them: see free_slot.
+-- Says of a new hash what it is for, and when it was made: an older ticket or token was given by a server
+-- that has lost its data since. If somebody has slots, until when they may have them: see free_slot.
 local function introduce()
 	if lock.is_new then
 		local known_at = lock.mode == '=' and now + lock_ttl() or nil
@@ -24,9 +23,9 @@ local function set_ttl(hold, ttl)
 	end
 end
 
--- Writes a hold of this mode into key 1, and into the sorted set beside others. want: what the holder asked
--- for; a count in it is the value of key 1 until the lock is free. run: call, or note, with which it returns
--- false where the server refuses that.
+-- Writes a hold of this mode into key 1, and into the sorted set beside others. A count in its want is the
+-- value of key 1 until the lock is free. run: call, or note, with which it returns false where the server
+-- refuses that.
 local function enter(run, mode, id, want)
 	local kind, slots = string.sub(mode, 1, 1), lock.slots or count_of(want)
 	local field = kind == 'x' and id or kind == 's' and 'fairlock:shared' or 'fairlock:slots'

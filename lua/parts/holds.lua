@@ -1,5 +1,4 @@
--- The holders, looked at closely: how many may hold the lock, holds whose end nobody has noticed, and what
--- people are told about them.
+-- The holders: who fits beside whom, holds whose end nobody has noticed, what people are told about them.
 
 -- When a lease ends (ms), by its score among the holders; nil if there is none.
 local function end_of(score)
@@ -104,11 +103,10 @@ local function extend(hold, lease)
 	return ttl
 end
 
--- The server keeps the moment when a lease ends: if its clock was ahead and was set right, the lease would
--- go on for as long as the clock was ahead. Returns how long this hold may go on from now, if what is left
--- of its lease (ttl) is more than that.
+-- If the server's clock was ahead and was set right, a lease would go on for as long as it was ahead. Returns
+-- how long this hold may go on from now, if what is left of its lease (ttl) is more than that.
 local function too_long(hold, ttl)
-	local keep = hold.keep and hold.keep - hold.since or 0
+	local keep = hold.keep and hold.since and hold.keep - hold.since or 0
 	local most = math.max(1, keep, hold.state == 'held' and math.max(hold.lease or MOST, hold.longest or 0) or 0)
 	return hold.since and ttl > most + CLOCK_SLACK_MS and most
 end
@@ -118,9 +116,9 @@ end
 -- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N
 -- (`#N`), or the first free one of some slots (`=A,B,C`).
 
--- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
--- If somebody deleted our hash, it must know again which slots all holders have, or their leases must have
--- ended.
+-- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them
+-- ends. Our hash, if somebody deleted it, must know again which slots all holders have, or their leases
+-- must have ended.
 local function free_slot(want)
 	local count, names, pages = count_of(want), {}, {} -- of owners, by the first slot
 	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
@@ -160,9 +158,8 @@ local function free_slot(want)
 	return nil, math.max(1, is_known and soonest - now or lock_ttl())
 end
 
--- Whether a hold with this want fits beside those that there are. Slots of different counts never fit beside
--- each other: each process relies on its own count. Returns its mode; or nil, and in how many ms it may fit
--- at the earliest (-1: nobody knows).
+-- Whether a hold with this want fits beside those that there are; slots of different counts never do.
+-- Returns its mode; or nil, and in how many ms it may fit at the earliest (-1: nobody knows).
 local function fit(want)
 	local count, is_slot = count_of(want), match(want, '^=[^,]') or count_of(want)
 	if not lock.field then
@@ -194,8 +191,7 @@ function set_last_end()
 	end
 end
 
--- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. Nil: there was
--- none.
+-- Since when the lock is free again that a waiter was handed, and did not renew: it hangs.
 local missed_at
 
 -- The lease of this hold has ended. One that has not renewed since it was handed the lock hangs.
@@ -292,9 +288,8 @@ local function cut_lease(hold, ttl)
 	end
 end
 
--- Notices what happened since the last script: no script runs at the moment when a lease ends or somebody
--- deletes the key. Of several holders, so many as one script can look at. The caller's hold, if somebody
--- took it out of the holders, is broken, and not one that a loss of data took.
+-- Notices leases that have ended and keys that somebody deleted; of several holders, so many as one script
+-- can look at. The caller's hold, if somebody took it out of the holders, is broken, not lost.
 local ENDS_MOST = 20
 local function notice_ends()
 	local mine, field = read_hold(id, my_text), lock.field
@@ -333,9 +328,8 @@ end
 
 -- ---- For people ----
 
--- The holder that people see first: the only one, or of several the one whose lease ends first; one that has
--- given its hold back only if the next ones have, too. Returns its hold, and when the first lease ends (ms),
--- or nil.
+-- The holder that people see first: of several the one whose lease ends first, and none that has given its
+-- hold back if there is another. Returns its hold, and when the first lease ends (ms), or nil.
 local function first_holder()
 	local found, first = owners(20), nil
 	for i = 1, #found, 2 do

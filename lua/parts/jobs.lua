@@ -22,9 +22,8 @@ local function save_start()
 	note('HSET', STATE, 'start', lock.start)
 end
 
--- A job with this period wants to find its last start, or the last success, in our hash. `status` shows for
--- another period when the last start was, but nobody looks for a success after it. Returns whether that is
--- news.
+-- A job with this period wants to find the last start, or the last success, in our hash: `status` shows the
+-- start for another period, too. Returns whether that is news.
 function remember(period)
 	local ms, is_ok = read_period(period)
 	local last, whose, before, recall = read_start()
@@ -35,8 +34,7 @@ function remember(period)
 	end
 end
 
--- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job
--- for long.
+-- Whether this time is less than nine tenths of so many ms ago, whichever way the clock was set.
 local function is_recent(time, ms)
 	return time and math.abs(now - time) * 10 < ms * 9
 end
@@ -48,16 +46,14 @@ local function ran(period)
 end
 
 -- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
--- short time ago, or ended since the job began to wait (ms; nil: it begins now). An end in the future was
--- written before the clock was set back; nobody knows whether the job waited then.
+-- short time ago, or ended since the job began to wait (ms; nil: it begins now), but not in the future.
 local function is_done(period, since)
 	local ms, is_ok = read_period(period)
 	local started, ended = read_ok()
 	return ms and is_ok and (is_recent(started, ms) or since and ended and ended <= now and ended >= since)
 end
 
--- The COMMAND of this hold is not started after all. Another one may have been started since, by another
--- holder.
+-- The COMMAND of this hold is not started after all. Another holder's may have been started since.
 local function forget_start(hold)
 	local _, whose, before, recall = read_start()
 	if whose and whose == hold.token then

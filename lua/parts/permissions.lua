@@ -1,9 +1,8 @@
 -- What a user of the server must be allowed to do: the one list, which `doctor` reads, too. A script
--- refuses a user who lacks any of it, before it changes anything. Such a user is asked for each command, as
--- the server has no other way.
+-- refuses a user who lacks any of it before it changes anything.
 
--- For each key or channel: the commands of scripts that only look; behind the semicolon those of all others.
--- A digit says how many words follow: from 8.6 on, Redis answers about a whole command only.
+-- For each key or channel: the commands of scripts that only look; behind the semicolon those of all
+-- others. A digit says how many words follow: from 8.6 on, Redis answers about a whole command only.
 if is_limited then
 	local NEEDS = [[
 		nothing: TIME PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB; INFO|server

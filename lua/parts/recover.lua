@@ -1,7 +1,5 @@
 -- What happens after the server was restarted, or has lost its data.
 
--- ---- A restart ----
-
 -- `run`, "ID UP BACK": the server process that the waiters queued on, or `-`; when our hash met this process
 -- first (ms; `-`: the pause after a restart was given); and until when nobody is granted the lock.
 local function read_run()
@@ -14,8 +12,7 @@ local function save_run(process, up, back)
 	note('HSET', STATE, 'run', lock.run)
 end
 
--- Until when nobody is granted the lock. If that is far ahead, the clock was set back, and the pause would
--- not end.
+-- Until when nobody is granted the lock. What is far ahead is from before the clock was set back.
 local function back_at()
 	local _, _, back = read_run()
 	return back and back < now + 2 * AWAY_MS and back or 0
@@ -25,8 +22,8 @@ local function run_id()
 	return match(call('INFO', 'server'), 'run_id:(%w+)') or '-'
 end
 
--- The server was restarted, so all waiters are away for a moment: they get the time to come back, once. The
--- old server may have told a waiter its turn in vain.
+-- All waiters of a restarted server get the time to come back, once. The old one may have told a turn in
+-- vain.
 local function hold_back()
 	introduce()
 	save_run(run_id(), nil, now + AWAY_MS)
@@ -37,7 +34,7 @@ local function hold_back()
 end
 
 -- Compares the server process with the one that the waiters queued on. has_waited: somebody did. A newcomer
--- that notices the restart notes when, by which a waiter that comes back notices it, too.
+-- notes when it noticed a restart, for waiters that come back.
 local is_checked = false
 local function check_run(has_waited)
 	if is_checked then
@@ -52,8 +49,6 @@ local function check_run(has_waited)
 		save_run(process, before and now or up, back)
 	end
 end
-
--- ---- Late copies ----
 
 local function set_last_word(whose, its_word)
 	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. whose, its_word, 'PX', DONE_TTL_MS)
@@ -77,8 +72,6 @@ local function begin(is_needed)
 	end
 	notice_ends()
 end
-
--- ---- A loss of data ----
 
 -- The caller has a ticket or a token from that time (ms); is_newer: than the last one that our hash knows. If
 -- our hash cannot have given it, others have waited, too, and come back now.
@@ -106,9 +99,9 @@ local function lost_at(token, lease)
 	return at and token > floor and math.abs(now - at) < lease and at or nil
 end
 
--- Whether the server can have lost a hold with this token, which is gone. Our hash knows the tokens that it
--- gave, and each grant and take-up raises `token`: so a hold that was broken or has expired is not newer than
--- that. Of several holds that were lost together, the first take-up raises it, too.
+-- Whether the server can have lost a hold with this token, which is gone. Each grant and take-up raises
+-- `token`: so one that was broken or has expired is not newer. Of several that were lost together the first
+-- take-up raises it.
 local function can_be_lost(token, lease, mode)
 	notice_loss(token, token > lock.token)
 	if read_run() then

@@ -10,32 +10,6 @@ local function present(whose)
 	return ways[whose] ~= nil
 end
 
--- Calls it with so many of these waiters as one command takes: their ids, prefixed, and how many are before
--- them.
-local function in_chunks(some, prefix, visit)
-	for first = 1, #some, MANY do
-		local words = {}
-		for i = first, math.min(#some, first + MANY - 1) do
-			words[#words + 1] = prefix .. some[i].id
-		end
-		visit(words, first - 1)
-	end
-end
-
--- The same as `present` for many, each a table with its `id`: gets `is_here`. Returns how many are.
-local function see(some)
-	local count = 0
-	in_chunks(some, channel(''), function(names, before)
-		local plain = call('PUBSUB', 'NUMSUB', unpack(names))
-		local sharded = SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(names))
-		for i = 1, #names do
-			some[before + i].is_here = plain[2 * i] > 0 or sharded and sharded[2 * i] > 0
-			count = count + (some[before + i].is_here and 1 or 0)
-		end
-	end)
-	return count
-end
-
 -- A waiter, in the field `w:REQUEST`; its ticket is its score in the sorted set:
 --   seen     ms: its last sign of life
 --   lease    ms: that it wants
@@ -53,6 +27,28 @@ local function read_waiter(text)
 		seen = math.min(seen, now), lease = lease, secret = secret, kind = kind, period = period, want = want,
 		owner = owner, by = by,
 	} or nil
+end
+
+-- Looks at many waiters, each a table with its `id`: gets `is_here`, as `present` has it, and, if is_whole,
+-- the `record` of those of ours who have one. Returns how many are here.
+local function see(some, is_whole)
+	local count = 0
+	for first = 1, #some, MANY do
+		local names, fields = {}, {}
+		for i = first, math.min(#some, first + MANY - 1) do
+			names[#names + 1], fields[#fields + 1] = channel(some[i].id), 'w:' .. some[i].id
+		end
+		local plain = call('PUBSUB', 'NUMSUB', unpack(names))
+		local sharded = SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(names))
+		local records = is_whole and call('HMGET', STATE, unpack(fields))
+		for i = 1, #names do
+			local waiter = some[first + i - 1]
+			waiter.is_here = plain[2 * i] > 0 or sharded and sharded[2 * i] > 0
+			waiter.record = records and waiter.ticket and read_waiter(records[i])
+			count = count + (waiter.is_here and 1 or 0)
+		end
+	end
+	return count
 end
 
 -- The waiters that this script has looked at: id → record, or false for one without.
@@ -95,14 +91,8 @@ local function in_order(most)
 	return found
 end
 
--- The same with `is_here`, and the `record` of those of ours who have one.
 local function everybody(most)
 	local all = in_order(most)
-	see(all)
-	in_chunks(all, 'w:', function(fields, before)
-		for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
-			all[before + i].record = all[before + i].ticket and read_waiter(text)
-		end
-	end)
+	see(all, true)
 	return all
 end

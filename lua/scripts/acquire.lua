@@ -88,8 +88,6 @@ local function leave_queue(its_ticket)
 	end_wait(request, its_ticket)
 end
 
--- ---- A caller that has the lock, or was told its last word ----
-
 begin()
 local inside = find_hold(id)
 for i = 16, #ARGV do

@@ -87,8 +87,7 @@ local function not_held()
 	return {'not held', owner, owner_by}
 end
 
--- Whether the log says that this owner has given its hold back: of a repeated request that finds nothing to
--- give back, it tells whether an earlier copy did that.
+-- Whether the log says that this owner has given its hold back.
 local function has_released(owner)
 	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
 		if entry[2][2] == 'released' and entry[2][6] == owner then
@@ -285,8 +284,7 @@ end
 local is_success = mode == 'own' and given == 'w' .. id and status == '0' and cause == 'exit'
 if is_success then
 	note_success(hold)
-	-- Waiters that need not run now are told to ask, whether or not there is room for them: the first of them.
-	-- Those behind learn it with their sign of life. If nobody asks for it, nobody waits for it.
+	-- the first waiters that need not run now are told to ask; those behind learn it with their sign of life
 	for _, waiter in ipairs((select(4, read_start()) or 0) >= now and everybody(200) or {}) do
 		if waiter.record and is_done(waiter.record.period, waits_since(waiter.id, waiter.ticket)) then
 			tell(waiter.id, '0')
