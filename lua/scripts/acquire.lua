@@ -46,8 +46,9 @@ local entry = kind .. request -- of `holds`
 -- include base.lua grant.lua
 
 local ticket, newest = number(ARGV[7]), tonumber(ARGV[15] or '')
--- The client subscribes before it asks. A server that refuses that reads the request all the same.
-if check and not check('SUBSCRIBE', CHANNEL) then
+-- The client subscribes before it asks. A server that refuses that reads the request all the same. One that
+-- lacks a command fails here, before anything is changed.
+if check and not (check('SUBSCRIBE', CHANNEL) and check('PEXPIRE', LOCK, '0') and check('DEL', LOCK)) then
 	return redis.error_reply("NOPERM this user has no permissions to run 'SUBSCRIBE " .. CHANNEL .. "'")
 end
 
