@@ -47,36 +47,24 @@ static int64_t number_at(const struct redisReply *list, size_t index, int64_t mo
 	return value < 0 ? 0 : earliest(value, most);
 }
 
-static struct usual usual_at(const struct redisReply *list, size_t index)
-{
-	return (struct usual){.count = number_at(list, index, COUNT_MAX),
-			      .ms = number_at(list, index + 1, USUAL_MAX_MS)};
-}
-
-/* view PLACE WAITERS TOKEN USUAL, and the holder */
+/* view PLACE WAITERS, and the holder */
 void waiter_view_read(struct waiter_view *view, const struct lock *lock,
 		      const struct client *client)
 {
-	const struct redisReply *reply = client->reply, *usual = reply_at(reply, 4);
-	const char *token = reply_text(reply, 3);
+	const struct redisReply *reply = client->reply;
 
-	if (reply_count(reply) < 12 || strcmp(reply_text(reply, 0), "view") != 0)
+	if (reply_count(reply) < 10 || strcmp(reply_text(reply, 0), "view") != 0)
 		return;
 	view->is_known = true;
 	view->at_ms = client->sent_ms;
 	view->place = number_at(reply, 1, COUNT_MAX);
 	view->waiters = number_at(reply, 2, COUNT_MAX);
-	view->holder = lock_read_holder(lock, reply, 5);
+	view->holder = lock_read_holder(lock, reply, 3);
 	snprintf(view->owner, sizeof(view->owner), "%s", view->holder.owner);
 	snprintf(view->by, sizeof(view->by), "%s", view->holder.by);
 	view->holder.owner = view->owner;
 	view->holder.by = view->by;
 	view->holder.is_last = view->place > 1;
-	if (reply_count(usual) >= 4 || strcmp(token, view->token) != 0) {
-		view->of_job = usual_at(usual, 0);
-		view->of_all = usual_at(usual, 2);
-	}
-	snprintf(view->token, sizeof(view->token), "%s", token);
 }
 
 struct holder waiter_view_holder(const struct waiter_view *view)
