@@ -5,6 +5,13 @@
 --          6 our waiters; 7 holders, if the caller has, or wants, a shared hold or a slot
 -- ARGV[1]  prefix of the channels
 --
+-- In front of it each script sets
+--   id       of the owner that it is about, or ''
+--   request  of the caller; nil: the script only looks
+--   strays   how many requests the process has left under way, whose copies may come late: one that has left
+--            fewer than another that came before is late
+--   late     the answer to a late copy
+--
 -- Answers of all scripts, beside those that the header of each has:
 --   {'spelled', name}          another spelling of this name is in use; status and queue go on
 --   {'version', theirs, ours}  the lock is in use by another version of this protocol; look goes on
@@ -46,30 +53,23 @@ local SHARDED = redis.REDIS_VERSION_NUM ~= nil
 -- The part of the keys that names the lock; in a cluster all of these are in one slot.
 local TAG = match(LOG, '^fairlock_log:(.*)$')
 
--- A request declares this key only if its process has, or wants, a shared hold or a slot. So a user who never
--- shares a lock needs no right to it. And while a cluster moves the keys of an exclusive lock, the old node
--- runs the script: it refuses one that declares a key that is not there.
+-- Declared only if the process has, or wants, a shared hold or a slot: a user who never shares needs no
+-- right to it, and while a cluster moves an exclusive lock, the old node refuses a declared key that is not
+-- there.
 local HOLDERS = 'fairlock_holders:' .. TAG
 
 -- The one field of key 1 beside several holders. Neither is an owner id.
 local MODES = {['fairlock:shared'] = 's', ['fairlock:slots'] = '='}
 
--- A user who may not do all that a script does is told what is lacking, before anything is changed. Such a
--- user is asked for each command, as the server has no other way. One who may FLUSHALL most likely may do
--- everything, and is asked only for what each grant and release needs.
+-- Redis 6.2 cannot be asked what a user may do. One who may SORT these keys most likely may do everything.
 local check = redis.acl_check_cmd
-local asked, allowed = pcall(check or error, 'FLUSHALL')
-allowed = asked and allowed and check('PEXPIRE', LOCK, '0') and check('DEL', LOCK) and
-	check('HSET', LOCK, '0', '0') and check('HDEL', STATE, '0')
--- Redis 6.2 cannot be asked; there it is nil, as for a user who may do everything.
-local is_limited = check and not allowed
-local lacking -- the refusal of a user who lacks a permission, or nil; nil for a user who may do everything
+local asked, allowed = pcall(check or error, 'SORT', LOCK, 'STORE', STATE)
+local is_limited = check and not (asked and allowed)
 
 -- in a function from here on
 -- include permissions.lua
 
--- In ms since the epoch, of the server's clock; stamp: as text. Lua prints large numbers with an exponent,
--- which Redis does not read back: what is written is text.
+-- Of the server's clock, ms since the epoch. What is written is text, as stamp: Lua prints an exponent.
 local clock = call('TIME')
 local thousandths = math.floor(clock[2] / 1000)
 local now, stamp = clock[1] * 1000 + thousandths, clock[1] .. format('%03d', thousandths)
@@ -84,19 +84,23 @@ end
 
 -- A number that we wrote, or nil for what others may have put in its place.
 local function number(text)
-	local value = tonumber(text or nil)
+	local value = text and text ~= '-' and tonumber(text)
 	if value and value >= 0 and value < MOST then
 		return value - value % 1
 	end
 end
 
--- A column: a number, or nothing.
-local function column(value)
-	return value and int(value) or '-'
+-- Columns of a record as text, so many of them.
+local function columns(count, ...)
+	local words = {...}
+	for i = 1, count do
+		local word = words[i]
+		words[i] = type(word) == 'number' and int(word) or word or '-'
+	end
+	return table.concat(words, ' ', 1, count)
 end
 
--- For bookkeeping that must not fail what matters: a server out of memory refuses it, and lets the holder go
--- all the same. Returns nil when the server refused.
+-- For bookkeeping, which a server out of memory refuses: it must not fail what matters. Nil: it was refused.
 local function note(...)
 	local result = pcall_server(...)
 	if type(result) ~= 'table' or not result.err then
@@ -104,26 +108,8 @@ local function note(...)
 	end
 end
 
--- ---- Messages and log ----
-
-local function channel(id)
-	return CHANNEL .. ':' .. id
-end
-
--- Tells all who listen, in whatever way. A cluster sends PUBLISH to all of its nodes: so not when only
--- sharded subscribers are here, but when nobody is. In a cluster a message may fail where a slot moves, and
--- no message is needed.
-local function publish(name, message)
-	local heard = SHARDED and pcall_server('SPUBLISH', name, message) or 0
-	local plain = heard ~= 0 and pcall_server('PUBSUB', 'NUMSUB', name)
-	if heard == 0 or plain and plain[2] ~= 0 then
-		pcall_server('PUBLISH', name, message)
-	end
-end
-
 -- Writes an event into the log, as far as the server takes it, and counts it (take counts grants): the log
--- forgets, and what is counted may not fall. The arguments behind owner may be nil. slot: of the hold. actor:
--- the description of another process that did this.
+-- forgets. The arguments behind owner may be nil. actor: the description of another process that did this.
 local function record(event, time, owner, token, by, waited, held, status, cause, slot, actor)
 	local more = actor and {'slot', slot or '', 'actor', actor} or slot and {'slot', slot} or {}
 	if event == 'expired' or event == 'forced' or event == 'lost' then
@@ -136,8 +122,6 @@ local function record(event, time, owner, token, by, waited, held, status, cause
 	end
 end
 
--- ---- Records ----
---
 -- A record is its columns with a blank between them; `-` stands in a column that says nothing, and only the
 -- last one may contain blanks. A record that cannot be read is no record.
 
@@ -158,115 +142,85 @@ end
 --   by       host, pid, user, command and perhaps a reason, separated by tabs; of one that is asked to stop,
 --            the same of the process that asked first, behind a newline
 local function hold_text(hold)
-	return table.concat({hold.state, int(hold.token or 0), column(hold.since), column(hold.ends),
-		column(hold.lease), column(hold.longest), column(hold.waited), column(hold.keep), hold.mode, hold.holds,
-		hold.notes, hold.by}, ' ')
+	return columns(12, hold.state, hold.token or 0, hold.since, hold.ends, hold.lease, hold.longest, hold.waited,
+		hold.keep, hold.mode, hold.holds, hold.notes, hold.by)
 end
 
--- `runs`: what is known of the COMMANDs of this lock, for --once-per and --once-ok:
---   last        ms: when the last one was started
---   whose       token of the grant that started it
---   before      ms: when the one before was started
---   ok_started  ms: when the last one that ended with 0 was started ...
---   ok_ended    ... and when it ended
---   recall      ms: until when somebody may ask for all this
---   once        ok: all grants that our hash knows were to a --once-ok
-local function read_runs(text)
-	local last, whose, before, ok_started, ok_ended, recall, once = match(text or '',
-		'^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-	return {
-		last = number(last), whose = number(whose), before = number(before), ok_started = number(ok_started),
-		ok_ended = number(ok_ended), recall = number(recall), once = once or '-',
-	}
-end
-
-local function runs_text(runs)
-	return table.concat({column(runs.last), column(runs.whose), column(runs.before), column(runs.ok_started),
-		column(runs.ok_ended), column(runs.recall), runs.once}, ' ')
-end
-
--- ---- The lock as it is ----
-
--- What read_lock found, and what the script has made of it since:
---   field, value  of key 1; nil when the lock is free
---   mode          x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
---   slots         the holders take slots of this count; nil: nobody counts them
---   holder        the holder that our hash knows: the field of key 1, until somebody notices its end
---   token, ticket the last ones that were handed out, or 0
---   grants        how many there were
---   runs          see read_runs
---   run, lost, turn, newest  as text: see recover.lua, queue.lua, jobs.lua
---   ttl           see lock_ttl
---   is_queued     somebody is in a queue, or was when the script began
---   is_new        there is no hash of ours yet
---   spelled       the other spelling of this name that is in use, or nil
-local lock
-
--- The holds that this script has looked at: owner → hold, or false. texts: the record, if it was read before.
-local holds, texts = {}, {}
+-- What is known of the COMMANDs of this lock, for --once-per and --once-ok, all in ms:
+--   start  LAST WHOSE BEFORE RECALL: when the last one was started, the token of the grant that started it,
+--          when the one before was started; and until when somebody may ask for all this
+--   ok     STARTED ENDED: when the last one that ended with 0 was started, and when it ended
 
 -- The count of slots in a want `#N`, or nil.
 local function count_of(want)
 	return number(match(want, '^#([1-9]%d?%d?%d?)$'))
 end
 
--- Reads the lock, and the hold of this owner if there is one. All is read before anything is changed: a key
--- of another type is to fail here. Returns the answer of a script that may change nothing.
-local function read_lock(owner)
+-- The lock as it is, and what the script has made of it since. All is read before anything is changed: a
+-- key of another type is to fail here.
+--   field, value  of key 1; nil when the lock is free
+--   mode          x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
+--   slots         the holders take slots of this count; nil: nobody counts them
+--   holder        the holder that our hash knows: the field of key 1, until somebody notices its end
+--   token, ticket the last ones that were handed out, or 0
+--   grants        how many there were
+--   start, ok, run, lost, turn, newest  as text: see above, recover.lua, queue.lua, jobs.lua
+--   ttl           see lock_ttl
+--   is_queued     somebody is in a queue, or was when the script began
+--   is_new        there is no hash of ours yet
+--   spelled       the other spelling of this name that is in use, or nil
+local lock
+
+-- The holds that this script has looked at: owner → hold, or false. my_text: the record of the caller's.
+local holds, my_text = {}
+
+local refusal -- the answer of a script that may change nothing
+do
 	local key = call('HGETALL', LOCK)
-	local name, version, token, ticket, holder, run, lost, turn, runs, newest, grants, mine =
-		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'holder', 'run', 'lost', 'turn', 'runs',
-			'newest', 'n:granted', 'h:' .. owner))
+	local name, version, token, ticket, holder, run, lost, turn, newest, start, ok, grants, mine =
+		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'holder', 'run', 'lost', 'turn', 'newest',
+			'start', 'ok', 'n:granted', 'h:' .. id))
 	lock = {
 		field = key[1], value = key[2], mode = MODES[key[1]] or key[1] and 'x',
 		slots = key[1] == 'fairlock:slots' and count_of('#' .. key[2]) or nil,
 		holder = holder or nil, token = number(token) or 0, ticket = number(ticket) or 0,
-		grants = number(grants) or 0, runs = read_runs(runs), run = run or '', lost = lost or '',
-		turn = turn or '', newest = newest or '',
-		is_queued = call('EXISTS', LIST, TIMEOUTS, OURS) > 0,
+		grants = number(grants) or 0, start = start or '', ok = ok or '', run = run or '', lost = lost or '',
+		turn = turn or '', newest = newest or '', is_queued = call('EXISTS', LIST, TIMEOUTS, OURS) > 0,
 		is_new = not name, spelled = name and name ~= LOCK and name or nil,
 	}
-	texts[owner] = mine or ''
-	if MODES[lock.field] and check and not check('ZSCORE', HOLDERS, owner) then
-		return redis.error_reply("NOPERM this user has no permissions to run 'ZSCORE " .. HOLDERS .. "'")
-	elseif lock.spelled then
-		return {'spelled', lock.spelled}
+	my_text = mine
+	if lock.spelled then
+		refusal = {'spelled', lock.spelled}
 	elseif name and version ~= VERSION then
-		return {'version', number(version) or 0, tonumber(VERSION)}
+		refusal = {'version', number(version) or 0, tonumber(VERSION)}
 	end
 end
+if MODES[lock.field] and check and not check('ZSCORE', HOLDERS, '0') then
+	return redis.error_reply("NOPERM this user has no permissions to run 'ZSCORE " .. HOLDERS .. "'")
+elseif refusal and request then
+	return refusal
+elseif request and MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
+	match(call('INFO', 'cluster'), 'cluster_enabled:1') then
+	-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this key is
+	-- refused there
+	return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
+end
 
--- ---- What changes it ----
-
--- The last word on a request, which a late copy of it finds; nil: it is under way, or has never come. This
--- key is not declared: where the slot of a cluster moves, a key that is not there may not be asked for, and a
--- request that declared it would be refused. asks: the one that this request is to leave, or nil.
+-- The last word on the request, which a late copy of it finds; nil: it is under way, or has never come.
+-- This key is not declared: where the slot of a cluster moves, a key that is not there would be refused.
+-- asks: the one that this request is to leave, or nil.
 local word, asks
-
-local function set_last_word(request, its_word)
-	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. request, its_word, 'PX', DONE_TTL_MS)
-end
-
--- What a script that changes something begins with. strays: how many requests the process has left under way,
--- whose copies may come late: one that has left fewer than another that came before is late. Returns the
--- answer of a script that may change nothing.
-local function open(owner, request, strays, late)
-	local refusal = lacking and lacking() or read_lock(owner)
-	if not refusal and MODES[lock.field] and not KEYS[7] and call('ZCARD', HOLDERS) == 0 and
-		match(call('INFO', 'cluster'), 'cluster_enabled:1') then
-		-- the node that gets a slot shows a key that has not come yet as empty; a caller that declares this
-		-- key is refused there
-		return redis.error_reply('TRYAGAIN the holders of this lock are at another node')
+if request then
+	local said = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
+	said = type(said) == 'string' and said or ''
+	local left = tonumber(match(said, '^asks (%d+)$')) or 0
+	if match(said, '^%[') then
+		return cjson.decode(said)
+	elseif strays < left then
+		return late
 	end
-	word = pcall_server('GET', 'fairlock_done:' .. TAG .. ':' .. request)
-	word = type(word) == 'string' and word or nil
-	if word and match(word, '^%[') then
-		return refusal or cjson.decode(word)
-	end
-	local left = tonumber(match(word or '', '^asks (%d+)$'))
-	asks = strays > (left or 0) and (left or not word) and 'asks ' .. int(strays) or nil
-	word = not left and word or nil
-	return refusal or strays < (left or 0) and late or nil
+	word = left == 0 and said ~= '' and said or nil
+	asks = strays > left and not word and 'asks ' .. int(strays) or nil
 end
 
 -- In how many ms key 1 expires, unless somebody gives it another time; -1: never; -2: it is not there.
@@ -275,17 +229,14 @@ local function lock_ttl()
 	return lock.ttl
 end
 
--- Our hash was used: it stays for another day, for a day after the end of the lease and of a --min-hold, and
--- for as long as somebody will ask for the last start. hold: of the caller, or nil.
-local function touch(hold)
-	local ends = math.max(now, hold and hold.ends or 0, hold and hold.keep or 0)
-	if lock.mode and not (hold and lock.mode == 'x') then
-		ends = math.max(ends, now + lock_ttl())
-	end
-	local ttl = math.max(ends - now + STATE_TTL_MS, (lock.runs.recall or 0) - now)
-	call('PEXPIRE', STATE, int(math.min(ttl, 2 * LONGEST_MS)))
+-- Our hash was used: it stays for another day, for a day after the end of the lease, and for as long as
+-- somebody will ask for the last start.
+local function touch()
+	local ttl = math.max(lock.mode and lock_ttl() or 0, 0) + STATE_TTL_MS
+	local recall = number(match(lock.start, '%d+$')) or 0
+	call('PEXPIRE', STATE, int(math.min(math.max(ttl, recall - now), 2 * LONGEST_MS)))
 end
 
--- What the scripts do where there is a queue, or where not all is as usual. To make these functions costs
--- more than a usual request does: so a script makes them when it has looked, and needs them.
-local pass_on, settle, set_last_end
+-- To make the functions for a queue, and for all that is not as usual, costs more than a usual request
+-- does: so a script makes them when it has looked, and needs them.
+local pass_on, settle, set_last_end, remember

@@ -1,4 +1,18 @@
--- How a hold ends.
+-- How a hold ends, and how others are told.
+
+local function channel(id)
+	return CHANNEL .. ':' .. id
+end
+
+-- Tells all who listen, in whatever way. A cluster sends PUBLISH to all of its nodes: so not when only
+-- sharded subscribers are here, but when nobody is. It may fail where a slot moves: no message is needed.
+local function publish(name, message)
+	local heard = SHARDED and pcall_server('SPUBLISH', name, message) or 0
+	local plain = heard ~= 0 and pcall_server('PUBSUB', 'NUMSUB', name)
+	if heard == 0 or plain and plain[2] ~= 0 then
+		pcall_server('PUBLISH', name, message)
+	end
+end
 
 -- A hold by its record, or nil. Of one without a token, nobody knows since when it is held.
 local function read_hold(id, text)
@@ -25,7 +39,7 @@ local function tell_askers(hold)
 end
 
 -- Takes a hold that is over out of our hash, tells those who have asked it to stop, and logs the end. status,
--- cause: how COMMAND ended, if the caller knows. actor: the description of another process that did this.
+-- cause: how COMMAND ended, or nil. actor: as in `record`.
 local function forget_hold(hold, event, time, status, cause, actor)
 	local slot = match(hold.mode, '^=(.+)$')
 	holds[hold.id] = false
@@ -49,10 +63,10 @@ end
 
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.
 local function note_success(hold)
-	local started, runs = math.min(hold.since or now, hold.token or now, now), lock.runs
-	if hold.mode ~= 'x' and (runs.ok_started or MOST) <= now then
-		started = math.max(started, runs.ok_started) -- one that was started later may have ended sooner
+	local started, before = math.min(hold.since or now, hold.token or now, now), number(match(lock.ok, '^%d+'))
+	if hold.mode ~= 'x' and (before or MOST) <= now then
+		started = math.max(started, before) -- one that was started later may have ended sooner
 	end
-	runs.ok_started, runs.ok_ended = started, now
-	note('HSET', STATE, 'runs', runs_text(runs))
+	lock.ok = columns(2, started, now)
+	note('HSET', STATE, 'ok', lock.ok)
 end

@@ -1,7 +1,4 @@
--- The holders, looked at closely: how many may hold the lock, holds whose end nobody has noticed, and what
--- people are told about them.
-
--- ---- One hold ----
+-- The holders: who fits beside whom, holds whose end nobody has noticed, what people are told about them.
 
 -- When a lease ends (ms), by its score among the holders; nil if there is none.
 local function end_of(score)
@@ -9,7 +6,6 @@ local function end_of(score)
 	return score and math.max(0, math.min(math.floor(score), now + LONGEST_MS))
 end
 
--- entry: as in `holds`
 local function has_entry(hold, entry)
 	return string.find(hold.holds, ',' .. entry .. ',', 1, true) ~= nil
 end
@@ -45,7 +41,7 @@ local function find_hold(owner)
 	if lock.field ~= owner and (ends or 0) <= now then
 		return nil
 	end
-	local hold = read_hold(owner, texts[owner] or call('HGET', STATE, 'h:' .. owner))
+	local hold = read_hold(owner, owner == id and (my_text or '') or call('HGET', STATE, 'h:' .. owner))
 	if hold and (string.sub(hold.mode, 1, 1) ~= lock.mode or lock.mode == 'x' and lock.holder ~= owner) then
 		hold = nil -- that of an earlier hold
 	end
@@ -60,10 +56,10 @@ local function find_hold(owner)
 end
 
 local function save_hold(hold)
-	call('HSET', STATE, 'holder', field_of(hold.mode, hold.id), 'h:' .. hold.id, hold_text(hold))
+	call('HSET', STATE, 'holder', lock.field, 'h:' .. hold.id, hold_text(hold))
 end
 
--- Whether a hold was taken by hand, and no process of ours looks after it.
+-- Taken by hand, and no process of ours looks after it.
 local function is_by_hand(hold)
 	return hold.state == 'held' and match(hold.holds, '^,h') ~= nil and not match(hold.holds, ',[^h]')
 end
@@ -107,17 +103,12 @@ local function extend(hold, lease)
 	return ttl
 end
 
--- The server keeps the moment when a lease ends: if its clock was ahead and was set right, the lease would go
--- on for as long as the clock was ahead. Returns how long this hold may go on from now, if what is left of
--- its lease (ttl) is more than that; and how far the clock was set back, as far as it shows.
+-- If the server's clock was ahead and was set right, a lease would go on for as long as it was ahead. Returns
+-- how long this hold may go on from now, if what is left of its lease (ttl) is more than that.
 local function too_long(hold, ttl)
-	local back = hold.since and math.max(0, hold.since - now)
-	local most = back and hold.lease and
-		math.max(1, hold.lease, hold.longest or 0, (hold.keep or 0) - back - now)
-	if back and hold.state == 'kept' then
-		most = math.max(1, (hold.ends or MOST) - back - now)
-	end
-	return most and ttl > most + CLOCK_SLACK_MS and most, back
+	local keep = hold.keep and hold.since and hold.keep - hold.since or 0
+	local most = math.max(1, keep, hold.state == 'held' and math.max(hold.lease or MOST, hold.longest or 0) or 0)
+	return hold.since and ttl > most + CLOCK_SLACK_MS and most
 end
 
 -- ---- Who fits ----
@@ -125,9 +116,9 @@ end
 -- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N
 -- (`#N`), or the first free one of some slots (`=A,B,C`).
 
--- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them ends.
--- If somebody deleted our hash, it must know again which slots all holders have, or their leases must have
--- ended.
+-- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them
+-- ends. Our hash, if somebody deleted it, must know again which slots all holders have, or their leases
+-- must have ended.
 local function free_slot(want)
 	local count, names, pages = count_of(want), {}, {} -- of owners, by the first slot
 	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
@@ -135,9 +126,10 @@ local function free_slot(want)
 	for name in string.gmatch(count and '' or string.sub(want, 2), '[^,]+') do
 		names[#names + 1] = name
 	end
-	for first = 1, count or #names, CHUNK do
+	count = count or #names
+	for first = 1, count, CHUNK do
 		local fields = {}
-		for i = first, math.min(count or #names, first + CHUNK - 1) do
+		for i = first, math.min(count, first + CHUNK - 1) do
 			fields[#fields + 1] = 's:' .. (names[i] or i)
 		end
 		pages[first] = call('HMGET', STATE, unpack(fields))
@@ -147,10 +139,10 @@ local function free_slot(want)
 			end
 		end
 		if free and is_known then
-			break
+			return '=' .. (names[free] or free)
 		end
 	end
-	for first = 1, free and is_known and 0 or count or #names, CHUNK do
+	for first = 1, count, CHUNK do
 		for i, score in ipairs(call('ZMSCORE', HOLDERS, unpack(pages[first]))) do
 			local ends = end_of(score) or 0
 			if ends > now then
@@ -166,9 +158,8 @@ local function free_slot(want)
 	return nil, math.max(1, is_known and soonest - now or lock_ttl())
 end
 
--- Whether a hold with this want fits beside those that there are. Slots of different counts never fit beside
--- each other: each process relies on its own count. Returns its mode; or nil, and in how many ms it may fit
--- at the earliest (-1: nobody knows).
+-- Whether a hold with this want fits beside those that there are; slots of different counts never do.
+-- Returns its mode; or nil, and in how many ms it may fit at the earliest (-1: nobody knows).
 local function fit(want)
 	local count, is_slot = count_of(want), match(want, '^=[^,]') or count_of(want)
 	if not lock.field then
@@ -181,16 +172,6 @@ end
 
 -- ---- Ends ----
 
--- Lets both keys live until the last of several leases ends. Returns whether that is earlier than it was.
-function set_last_end()
-	local last = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now
-	local before = lock_ttl()
-	call('PEXPIREAT', LOCK, int(last))
-	call('PEXPIREAT', HOLDERS, int(last))
-	lock.ttl = last - now
-	return lock.ttl < before - CLOCK_SLACK_MS
-end
-
 -- Redisson's waiter at the head sleeps until the end of the lock that it saw when it asked.
 local function tell_redisson()
 	local head = call('LINDEX', LIST, 0)
@@ -199,8 +180,18 @@ local function tell_redisson()
 	end
 end
 
--- Since when the lock is free again that a waiter was handed, and did not renew: it hangs. Nil: there was
--- none.
+-- Lets both keys live until the last of several leases ends.
+function set_last_end()
+	local last, before = end_of(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or now, lock_ttl()
+	call('PEXPIREAT', LOCK, int(last))
+	call('PEXPIREAT', HOLDERS, int(last))
+	lock.ttl = last - now
+	if lock.ttl < before - CLOCK_SLACK_MS then
+		tell_redisson()
+	end
+end
+
+-- Since when the lock is free again that a waiter was handed, and did not renew: it hangs.
 local missed_at
 
 -- The lease of this hold has ended. One that has not renewed since it was handed the lock hangs.
@@ -239,8 +230,8 @@ local function end_hold(hold, event, status, cause, actor)
 			note('DEL', HOLDERS)
 			call('HDEL', STATE, 'holder')
 			set_free()
-		elseif set_last_end() then
-			tell_redisson()
+		else
+			set_last_end()
 		end
 	end
 	forget_hold(hold, event, now, status, cause, actor)
@@ -267,8 +258,8 @@ local function end_unnoticed(hold)
 	end
 end
 
--- The records of the holds that `holder` says, or of all that several had; the caller knows that all of them
--- are over. It may miss some: one script looks through about a thousand fields.
+-- The records of the holds that `holder` says, all of which are over; of several it may miss some: one script
+-- looks through about a thousand fields.
 local function holds_left()
 	local left, cursor, pages = {}, MODES[lock.holder] and '0', 0
 	if not cursor then
@@ -289,27 +280,25 @@ local function holds_left()
 end
 
 local function cut_lease(hold, ttl)
-	local most, back = too_long(hold or {}, ttl)
+	local most = hold and too_long(hold, ttl)
 	if most then
-		hold.since, hold.keep = hold.since - back, hold.keep and math.max(0, hold.keep - back)
 		set_ttl(hold, most)
 		call('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
 		tell_redisson()
 	end
 end
 
--- Notices what happened since the last script: no script runs at the moment when a lease ends or somebody
--- deletes the key. Of several holders, so many as one script can look at. owner: of the caller:
--- a hold that somebody took out of the holders is broken, and not one that a loss of data took.
+-- Notices leases that have ended and keys that somebody deleted; of several holders, so many as one script
+-- can look at. The caller's hold, if somebody took it out of the holders, is broken, not lost.
 local ENDS_MOST = 20
-local function notice_ends(owner)
-	local mine = read_hold(owner, texts[owner])
-	if MODES[lock.field] then
+local function notice_ends()
+	local mine, field = read_hold(id, my_text), lock.field
+	if MODES[field] then
 		expire_some(ENDS_MOST)
 		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or somebody deleted the key
 			call('DEL', LOCK)
-			lock.holder = lock.field
-			lock.field, lock.value, lock.mode, lock.slots, lock.ttl = nil, nil, nil, nil, nil
+			set_free()
+			lock.holder = field
 		end
 	end
 	if lock.holder and lock.holder ~= lock.field then
@@ -322,8 +311,8 @@ local function notice_ends(owner)
 		for _, hold in ipairs(left) do
 			end_unnoticed(hold)
 		end
-	elseif MODES[lock.field] and mine and holds[owner] == nil and not find_hold(owner) then
-		note('ZREM', HOLDERS, owner)
+	elseif MODES[lock.field] and mine and holds[id] == nil and not find_hold(id) then
+		note('ZREM', HOLDERS, id)
 		end_unnoticed(mine)
 	end
 	if lock.mode == 'x' then
@@ -339,9 +328,8 @@ end
 
 -- ---- For people ----
 
--- The holder that people see first: the only one, or of several the one whose lease ends first; one that has
--- given its hold back only if the next ones have, too. Returns its hold, and when the first lease ends (ms),
--- or nil.
+-- The holder that people see first: of several the one whose lease ends first, and none that has given its
+-- hold back if there is another. Returns its hold, and when the first lease ends (ms), or nil.
 local function first_holder()
 	local found, first = owners(20), nil
 	for i = 1, #found, 2 do
@@ -353,12 +341,11 @@ local function first_holder()
 	return first, end_of(found[2])
 end
 
--- The first holder, for people. Returns its owner id, its description, and for how many ms it has held the
--- lock; '', '' or -1 for what is unknown, and if the lock is free. Of a kept hold, which nobody holds: who
--- held it, and in place of the time a negative number, until when (ms since the epoch) it is kept. Then how
--- the lock is held: x, s, =, =N of N counted slots, or '' if it is free; the number of holders; in how many
--- ms the lease of the first ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else
--- '0'.
+-- HOLDER..., of the first one: its owner id, its description, and for how many ms it has held the lock; '',
+-- '' or -1 for what is unknown, and if the lock is free. Of a kept hold, which nobody holds: who held it,
+-- and in place of the time a negative number, until when (ms since the epoch) it is kept. Then how the lock
+-- is held: x, s, =, =N of N counted slots, or '' if it is free; the number of holders; in how many ms the
+-- first lease ends, -1 if nobody knows; and '1' if the first holder took the lock by hand, else '0'.
 local function about()
 	local hold, ends = first_holder()
 	local held, holders = hold and hold.since and math.max(0, now - hold.since) or -1, lock.field and 1 or 0

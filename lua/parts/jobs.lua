@@ -1,7 +1,40 @@
 -- Jobs that need not run each time (--once-per, --once-ok), and jobs of which the newest waits (--supersede).
 
--- Whether this time is less than nine tenths of so many ms ago. A clock that was set back does not stop a job
--- for long.
+-- A period. Returns its ms, and whether it is that of --once-ok; nil: there is none.
+local function read_period(text)
+	local ok, ms = match(text, '^(o?k?)(%d+)$')
+	return number(ms), ok == 'ok'
+end
+
+-- `start`, as numbers.
+local function read_start()
+	local last, whose, before, recall = match(lock.start, '^(%S+) (%S+) (%S+) (%S+)$')
+	return number(last), number(whose), number(before), number(recall)
+end
+
+-- When the last COMMAND that ended with 0 was started, and when it ended, ms.
+local function read_ok()
+	local started, ended = match(lock.ok, '^(%d+) (%d+)$')
+	return number(started), number(ended)
+end
+
+local function save_start()
+	note('HSET', STATE, 'start', lock.start)
+end
+
+-- A job with this period wants to find the last start, or the last success, in our hash: `status` shows the
+-- start for another period, too. Returns whether that is news.
+function remember(period)
+	local ms, is_ok = read_period(period)
+	local last, whose, before, recall = read_start()
+	local wanted = ms and (last or now) + (is_ok and 1 or 2) * ms or 0
+	if wanted > (recall or 0) then
+		lock.start = columns(4, last, whose, before, wanted)
+		return true
+	end
+end
+
+-- Whether this time is less than nine tenths of so many ms ago, whichever way the clock was set.
 local function is_recent(time, ms)
 	return time and math.abs(now - time) * 10 < ms * 9
 end
@@ -9,42 +42,36 @@ end
 -- Whether a job with this period is --once-per, and the last start is too short a time ago for it.
 local function ran(period)
 	local ms, is_ok = read_period(period)
-	return ms and not is_ok and is_recent(lock.runs.last, ms)
+	return ms and not is_ok and is_recent(read_start(), ms)
 end
 
 -- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
--- short time ago, or ended since the job began to wait (ms; nil: it begins now). An end in the future was
--- written before the clock was set back; nobody knows whether the job waited then.
+-- short time ago, or ended since the job began to wait (ms; nil: it begins now), but not in the future.
 local function is_done(period, since)
 	local ms, is_ok = read_period(period)
-	local ended = lock.runs.ok_ended
-	return ms and is_ok and (is_recent(lock.runs.ok_started, ms) or
-		since and ended and ended <= now and ended >= since)
+	local started, ended = read_ok()
+	return ms and is_ok and (is_recent(started, ms) or since and ended and ended <= now and ended >= since)
 end
 
-local function save_runs()
-	note('HSET', STATE, 'runs', runs_text(lock.runs))
-end
-
--- The COMMAND of this hold is not started after all. Another one may have been started since, by another
--- holder.
+-- The COMMAND of this hold is not started after all. Another holder's may have been started since.
 local function forget_start(hold)
-	if lock.runs.whose and lock.runs.whose == hold.token then
-		lock.runs.last, lock.runs.whose, lock.runs.before = lock.runs.before, nil, nil
-		save_runs()
+	local _, whose, before, recall = read_start()
+	if whose and whose == hold.token then
+		lock.start = columns(4, before, nil, nil, recall)
+		save_start()
 	end
 end
 
 -- `newest`, "ID SINCE TICKET": of the processes with --supersede the one that began to wait last; since when
 -- it waits, ms, since it may have the ticket of another; and its ticket, while it waits.
 local function read_newest()
-	local id, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
+	local whose, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
 	since = number(since)
-	return since and id, since, number(ticket)
+	return since and whose, since, number(ticket)
 end
 
-local function set_newest(id, since, ticket)
-	local text = id .. ' ' .. int(since) .. ' ' .. column(ticket)
+local function set_newest(whose, since, ticket)
+	local text = columns(3, whose, since, ticket)
 	if text ~= lock.newest then
 		lock.newest = text
 		call('HSET', STATE, 'newest', text)

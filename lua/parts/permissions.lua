@@ -1,8 +1,8 @@
--- What a user of the server must be allowed to do: the one list, which `doctor` reads, too. A script refuses
--- a user who lacks any of it, before it changes anything.
+-- What a user of the server must be allowed to do: the one list, which `doctor` reads, too. A script
+-- refuses a user who lacks any of it before it changes anything.
 
--- For each key or channel: the commands of scripts that only look; behind the semicolon those of all others.
--- A digit says how many words follow: from 8.6 on, Redis answers about a whole command only.
+-- For each key or channel: the commands of scripts that only look; behind the semicolon those of all
+-- others. A digit says how many words follow: from 8.6 on, Redis answers about a whole command only.
 if is_limited then
 	local NEEDS = [[
 		nothing: TIME PUBSUB|NUMSUB PUBSUB|SHARDNUMSUB; INFO|server
@@ -10,7 +10,7 @@ if is_limited then
 		state: HGET1 HMGET1; HDEL1 HINCRBY2 HSCAN1 HSET2 PEXPIRE1
 		list: EXISTS LRANGE2; LINDEX1 LPUSH1 LREM2 PERSIST PEXPIRE1 RPUSH1
 		timeouts: EXISTS; PERSIST PEXPIRE1 ZADD2 ZCARD ZRANGE2 ZREM1 ZSCORE1
-		log: ; PEXPIRE1 XADD3 XREVRANGE2
+		log: XREVRANGE2; PEXPIRE1 XADD3
 		ours: EXISTS ZCARD ZRANGE2 ZSCORE1; PEXPIRE1 ZADD2 ZCOUNT2 ZRANK1 ZREM1 ZREVRANGE2
 		holders: ; DEL PEXPIREAT1 PTTL ZADD2 ZCARD ZMSCORE1 ZRANGE2 ZREM1 ZREVRANGE2 ZSCORE1
 		done: ; GET SET1
@@ -21,9 +21,9 @@ if is_limited then
 		lock = LOCK, state = STATE, list = LIST, timeouts = TIMEOUTS, log = LOG, ours = OURS, holders = KEYS[7],
 		done = 'fairlock_done:' .. TAG .. ':*', plain = CHANNEL, channel = CHANNEL .. ':0',
 	}, {'0', '0', '0'}
-
-	local function first_of(object, commands)
-		for command, more in string.gmatch(commands, '([%a|]+)(%d?)') do
+	for object, reads, writes in string.gmatch(NEEDS, '(%l+): ([^;\n]*); ?([^\n]*)') do
+		local needed = object == 'holders' and not KEYS[7] and '' or request and reads .. ' ' .. writes or reads
+		for command, more in string.gmatch(needed, '([%a|]+)(%d?)') do
 			local name, sub = match(command, '^(%u+)|?(.*)$')
 			local words = {sub ~= '' and sub or names[object], unpack(more_words, 1, tonumber(more) or 0)}
 			asked, allowed = pcall(check, name, unpack(words))
@@ -32,24 +32,5 @@ if is_limited then
 					(words[1] and ' ' .. words[1] or '') .. "'")
 			end
 		end
-	end
-
-	local refusal = first_of('nothing', 'TIME') -- each script asks for it before it asks for the rest
-	if refusal then
-		return refusal
-	end
-
-	-- Returns the refusal, or nil. more: object and commands of a script that only reads, beside what all of
-	-- those need.
-	function lacking(more, its_commands)
-		for object, reads, writes in string.gmatch(NEEDS, '(%l+): ([^;\n]*); ?([^\n]*)') do
-			if object == 'nothing' or names[object] then
-				local refusal = first_of(object, reads) or not more and first_of(object, writes)
-				if refusal then
-					return refusal
-				end
-			end
-		end
-		return more and first_of(more, its_commands) or nil
 	end
 end

@@ -1,8 +1,7 @@
 -- The queue: who is next. Ours wait in one sorted set, id by ticket, and that alone is the order of ours.
--- Redisson's list has one id for each batch of ours that stands between two of its own: a marker,
--- "fairlock:TICKET". A waiter of ours belongs to the last marker with a ticket that is not larger; one that
--- is older than all markers belongs to the first, or stands before a head of Redisson's. Redisson's scripts
--- treat a marker like any waiter, and may drop it.
+-- Redisson's list has a marker, "fairlock:TICKET", for each batch of ours between two of its own. A waiter
+-- belongs to the last marker with a ticket that is not larger; one that is older than all to the first, or
+-- before a head of Redisson's.
 
 -- Set for a caller who must leave no trace: what it sees of Redisson's is not written down.
 local is_traceless = false
@@ -19,8 +18,7 @@ end
 
 -- ---- Redisson's list ----
 
--- What the list has, in order; and its markers: `ticket`, and the place `at` which it stands. The list is
--- read whole, once: ours are not in it.
+-- The list, read whole, once; and its markers: `ticket`, and the place `at` which it stands.
 local list, batches = call('LRANGE', LIST, 0, -1), {}
 
 local function find_batches()
@@ -33,12 +31,8 @@ local function find_batches()
 	end
 end
 
-local function has_redisson()
-	return #list > #batches
-end
-
 local function set_queue_ttl()
-	if has_redisson() then -- its RPUSH would not renew a time to live
+	if #list > #batches then -- Redisson's RPUSH would not renew a time to live
 		call('PERSIST', LIST)
 		call('PERSIST', TIMEOUTS)
 	elseif list[1] then
@@ -47,9 +41,11 @@ local function set_queue_ttl()
 	end
 end
 
--- Makes list and scores agree where another program has deleted a key or an id. An id without a score gets
--- one. One of Redisson's gets a place: its scripts never push an id that has a score.
-local function agree()
+find_oldest() -- all keys are read before anything is changed: one of another type is to fail here
+find_batches()
+-- Makes list and scores agree where another program has deleted a key or an id. One of Redisson's gets a
+-- place: its scripts never push an id that has a score.
+if call('ZCARD', TIMEOUTS) ~= #list then
 	local times = {}
 	for _, id in ipairs(list) do
 		times[id] = (times[id] or 0) + 1
@@ -70,13 +66,6 @@ local function agree()
 	list = call('LRANGE', LIST, 0, -1)
 	find_batches()
 	set_queue_ttl()
-end
-
-find_oldest() -- all keys are read before anything is changed: one of another type is to fail here
-if call('ZCARD', TIMEOUTS) ~= #list then
-	agree()
-else
-	find_batches()
 end
 
 local function add_marker(side, ticket)
@@ -113,6 +102,11 @@ end
 
 -- ---- Waiters of ours ----
 
+-- The ticket of a waiter, or nil if it does not wait.
+local function ticket_of(id)
+	return number(call('ZSCORE', OURS, id))
+end
+
 -- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
 -- or it has come back.
 local function put_first_marker()
@@ -122,8 +116,8 @@ local function put_first_marker()
 	end
 end
 
--- Takes waiters of ours out, who are all in the batch of this ticket. They take its marker along if it is
--- empty then: Redisson's unlock would speak to a marker that nobody listens to.
+-- Takes waiters of ours out, all of the batch of this ticket, and its marker if it is empty then:
+-- Redisson's unlock would speak to a marker that nobody listens to.
 local function take_out(ids, ticket)
 	put_first_marker() -- else an older one would seem to be in this batch
 	local fields, index = {}, batches[1] and 1
@@ -144,9 +138,9 @@ end
 
 -- A waiter waits no more. If another one comes that supersedes it, there is no place to take over.
 local function end_wait(id, ticket)
-	local newest, since = read_newest()
+	local newest_id, since = read_newest()
 	take_out({id}, ticket)
-	if newest == id then
+	if newest_id == id then
 		set_newest(id, since, nil)
 	end
 end
@@ -161,25 +155,11 @@ local function stand(id, ticket, is_newcomer)
 	put_first_marker()
 end
 
--- Renews the scores of the markers. Redisson's grants, and its waiters that give up, each take up to 300 s
--- from every score behind them.
-local function renew_markers()
-	local words = {}
-	for i = 1, math.min(#batches, MANY) do
-		local ahead = batches[i].at - i
-		words[2 * i - 1], words[2 * i] = int(now + MARKER_SCORE_MS + REDISSON_SCORE_MS * ahead), list[batches[i].at]
-	end
-	if words[1] then
-		call('ZADD', TIMEOUTS, 'GT', unpack(words))
-	end
-end
-
 -- ---- Whose turn it is ----
 
--- `turn`, "ID SCORE ABSENT TOLD": the head of the list, if it is Redisson's, or the waiter that was told its
--- turn: one of Redisson's, or one of ours that could not be handed the lock. SCORE names the wait, since
--- Redisson's ids come again: for one wait at the head it stays the same. Of ours it is the ticket. ABSENT,
--- TOLD: since when, ms; `-`: it is present, it was not told.
+-- `turn`, "ID SCORE ABSENT TOLD": the head of the list, if it is Redisson's, or the waiter that was told
+-- its turn. SCORE names the wait, since Redisson's ids come again: for one wait at the head it stays the
+-- same. Of ours it is the ticket. ABSENT, TOLD: since when, ms.
 local function turn_of(id, score)
 	local who, its_score, absent, told = match(lock.turn, '^(%S+) (%S+) (%S+) (%S+)$')
 	absent, told = number(absent), number(told)
@@ -188,7 +168,7 @@ local function turn_of(id, score)
 end
 
 local function set_turn(id, score, absent, told)
-	local text = id .. ' ' .. int(score) .. ' ' .. column(absent) .. ' ' .. column(told)
+	local text = columns(4, id, score, absent, told)
 	if text ~= lock.turn and not is_traceless then
 		introduce()
 		call('HSET', STATE, 'turn', text)
@@ -217,9 +197,9 @@ local function has_hung(id, score, waiter)
 	return its and its.told and now - its.told >= turn_ms(waiter)
 end
 
--- Whether a waiter of Redisson's at the head is to be passed over: its score has passed, so that its own kind
--- would drop it; it has been absent for longer than its gap between asking and subscribing; or it was told
--- its turn in vain.
+-- Whether a waiter of Redisson's at the head is to be passed over: its own kind would drop it by its score,
+-- it has been absent for longer than its gap between asking and subscribing, or it was told its turn in
+-- vain.
 local function is_dead_redisson(id)
 	local score = score_of(id)
 	if not match(id, '^%S+$') then
@@ -245,9 +225,9 @@ end
 local PASSED_MOST = 1000  -- so many are passed over by one script
 local passed_over = 0     -- so many were, Redisson's, too
 
--- Passes over those at the beginning of the queue that are not there, or hang: they were told their turn in
--- vain, or are silent, and one that was handed the lock did not renew it. All of the head's batch, so many at
--- once. They may come back with their tickets. me: the caller, which is alive since it asks.
+-- Passes over those at the beginning of the head's batch that are not there, or hang: they were told their
+-- turn in vain, or are silent, and one that was handed the lock did not renew it. me: the caller, which is
+-- alive.
 local function pass_over_ours(me, ends)
 	check_run(true)
 	if now < back_at() then
@@ -283,8 +263,7 @@ end
 local is_stuck = false -- too many dead: the next script goes on
 local function first_waiter(me)
 	while true do
-		local head, id, ticket = list[1], find_oldest()
-		local is_marker = has_marker_at(1)
+		local head, is_marker, id, ticket = list[1], has_marker_at(1), find_oldest()
 		local ends = batches[is_marker and 2 or 1]
 		ends = ends and ends.ticket or MOST -- of the batch that is first
 		if not id and not head then
@@ -325,8 +304,7 @@ local function next_of_ours(but, most)
 	return found
 end
 
--- Asks the next one to see after some time whether the first has taken its turn: the server has no timer, and
--- a hung waiter cannot speak for itself.
+-- Asks the next one to see later whether the first has taken its turn: the server has no timer.
 local function tell_second(first, ms)
 	local id = next_of_ours(first, 1)[1]
 	if id then
@@ -340,8 +318,8 @@ local function seen_dead_in(id)
 	return its and its.absent and math.max(1, its.absent + TURN_MS - now) or MOST
 end
 
--- In how many ms to look what became of a turn. One of Redisson's does not say that it took the lock, nor for
--- how long. ticket: nil for one of Redisson's.
+-- In how many ms to look what became of a turn: Redisson's do not say that they took it. ticket: nil for
+-- one of those.
 local function see_in(id, ticket)
 	local its = turn_of(id, ticket or score_of(id))
 	local told = its and its.told or now
@@ -352,12 +330,11 @@ local function see_in(id, ticket)
 	return math.max(1, math.min(ends - now, ticket and MOST or seen_dead_in(id)))
 end
 
--- The messages `granted` of this script. What is said last leaves first, so they are said in the end.
+-- The messages `granted` of this script: said in the end, since what is said last leaves first.
 local to_tell = {}
 
--- Gives the first waiter a hold of this mode: all is as if it had asked just now, but for the lease, which is
--- a turn at first. One that is alive renews it, and one that hangs costs no more than that. Returns whether
--- it was given.
+-- Gives the first waiter a hold of this mode, as if it had asked just now, but with a lease of a turn at
+-- first: one that is alive renews it, and one that hangs costs no more. Returns whether it was given.
 local function hand_over(id, ticket, mode)
 	local waiter = waiter_of(id)
 	-- One that need not run is told its turn, asks, and is answered so. And a slot of a cluster that is moving
@@ -390,10 +367,9 @@ end
 
 local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the next one is told, and goes on
 
--- Hands the lock to the first waiter if there is room for it, then to the next, and so on. No script looks at
--- a waiter behind the first, so none overtakes, whatever it wants. One to whom it cannot be handed, as
--- Redisson's, is told its turn; one for whom there is no room, when there may be some. me: the caller.
--- Returns the first waiter, and its ticket if it is ours.
+-- Hands the lock to the first waiter if there is room for it, then to the next, and so on: none overtakes,
+-- whatever it wants. One to whom it cannot be handed is told its turn; one without room, when there may be
+-- some. me: the caller. Returns the first waiter, and its ticket if it is ours.
 function pass_on(me)
 	local id, ticket, mode, ms
 	repeat
@@ -437,16 +413,22 @@ function pass_on(me)
 	return id, ticket
 end
 
--- A script that changed something ends with this: markers stand, and those who must listen to one do; times
--- to live are set. Redisson's unlock speaks to the head of the list, which may be a marker by then without a
--- script of ours. So where its clients hold, or may hold before ours, the first two of ours listen to the
--- first marker. has_left: somebody who may still listen has left. me: a waiter that is answered which marker
--- it is. Returns the ticket of that marker and how many listen, or nil.
-function settle(hold, has_left, me)
+-- A script that changed something ends with this. Redisson's unlock speaks to the head of the list, which
+-- may be a marker by then without a script of ours: so where its clients hold, or may hold before ours, the
+-- first two of ours listen to the first marker. has_left: one that may have listened has left. me: a waiter
+-- that is answered which marker it is. Returns the ticket of that marker and how many listen, or nil.
+function settle(has_left, me)
 	put_first_marker()
-	renew_markers()
-	local marker, heard
-	if batches[1] and (lock.mode == 'x' and lock.holder ~= lock.field or has_redisson()) then
+	-- Redisson's grants, and its waiters that give up, each take up to 300 s from every score behind them
+	local scores, marker, heard = {}, nil, nil
+	for i = 1, math.min(#batches, MANY) do
+		scores[2 * i - 1] = int(now + MARKER_SCORE_MS + REDISSON_SCORE_MS * (batches[i].at - i))
+		scores[2 * i] = list[batches[i].at]
+	end
+	if scores[1] then
+		call('ZADD', TIMEOUTS, 'GT', unpack(scores))
+	end
+	if batches[1] and (lock.mode == 'x' and lock.holder ~= lock.field or #list > #batches) then
 		local name = channel(list[batches[1].at])
 		marker = batches[1].ticket
 		heard = call('PUBSUB', 'NUMSUB', name)[2] + (SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] or 0)
@@ -462,7 +444,7 @@ function settle(hold, has_left, me)
 		call('PEXPIRE', OURS, QUEUE_TTL_MS)
 	end
 	if not lock.is_new then
-		touch(hold)
+		touch()
 	end
 	return marker, heard
 end

@@ -1,21 +1,18 @@
 -- What happens after the server was restarted, or has lost its data.
 
--- ---- A restart ----
-
 -- `run`, "ID UP BACK": the server process that the waiters queued on, or `-`; when our hash met this process
 -- first (ms; `-`: the pause after a restart was given); and until when nobody is granted the lock.
 local function read_run()
-	local id, up, back = match(lock.run, '^(%S+) (%S+) (%S+)$')
-	return id ~= '-' and id or nil, number(up), number(back)
+	local process, up, back = match(lock.run, '^(%S+) (%S+) (%S+)$')
+	return process ~= '-' and process or nil, number(up), number(back)
 end
 
-local function save_run(id, up, back)
-	lock.run = id .. ' ' .. column(up) .. ' ' .. column(back)
+local function save_run(process, up, back)
+	lock.run = columns(3, process, up, back)
 	note('HSET', STATE, 'run', lock.run)
 end
 
--- Until when nobody is granted the lock. If that is far ahead, the clock was set back, and the pause would
--- not end.
+-- Until when nobody is granted the lock. What is far ahead is from before the clock was set back.
 local function back_at()
 	local _, _, back = read_run()
 	return back and back < now + 2 * AWAY_MS and back or 0
@@ -25,11 +22,11 @@ local function run_id()
 	return match(call('INFO', 'server'), 'run_id:(%w+)') or '-'
 end
 
--- The server was restarted, so all waiters are away for a moment: they get the time to come back, once. The
--- old server may have told a waiter its turn in vain.
-local function hold_back(id)
+-- All waiters of a restarted server get the time to come back, once. The old one may have told a turn in
+-- vain.
+local function hold_back()
 	introduce()
-	save_run(id, nil, now + AWAY_MS)
+	save_run(run_id(), nil, now + AWAY_MS)
 	if lock.turn ~= '' then
 		lock.turn = ''
 		note('HDEL', STATE, 'turn')
@@ -37,51 +34,51 @@ local function hold_back(id)
 end
 
 -- Compares the server process with the one that the waiters queued on. has_waited: somebody did. A newcomer
--- that notices the restart notes when, by which a waiter that comes back notices it, too.
+-- notes when it noticed a restart, for waiters that come back.
 local is_checked = false
 local function check_run(has_waited)
 	if is_checked then
 		return
 	end
-	introduce()
-	local id, before, up, back = run_id(), read_run()
 	is_checked = true
-	if id ~= before and has_waited then
-		hold_back(id)
-	elseif id ~= before then
-		save_run(id, before and now or up, back)
+	introduce()
+	local process, before, up, back = run_id(), read_run()
+	if process ~= before and has_waited then
+		hold_back()
+	elseif process ~= before then
+		save_run(process, before and now or up, back)
 	end
 end
 
--- Each script that changes something goes on so, behind `open`.
-local function begin(owner, request)
-	if asks then
-		set_last_word(request, asks)
-	end
-	notice_ends(owner)
-end
-
--- Makes the server take what follows, also when its memory is full: from the first deletion on it refuses
--- nothing of a script. To give back, to leave and to renew must be possible then.
-local function make_room()
-	call('HDEL', STATE, '-')
+local function set_last_word(whose, its_word)
+	pcall_server('SET', 'fairlock_done:' .. TAG .. ':' .. whose, its_word, 'PX', DONE_TTL_MS)
 end
 
 -- Answers a request about somebody else's hold, run or place, now and each time when it comes again: it is to
 -- spare the next one.
-local function answer_for_good(request, answer)
+local function answer_for_good(answer)
 	set_last_word(request, cjson.encode(answer))
 	return answer
 end
 
--- ---- A loss of data ----
+-- Each script that changes something goes on so. is_needed: also on a server that is out of memory, as to
+-- give back, to leave and to renew. From the first deletion on that server refuses nothing of a script.
+local function begin(is_needed)
+	if is_needed then
+		call('HDEL', STATE, '-')
+	end
+	if asks then
+		set_last_word(request, asks)
+	end
+	notice_ends()
+end
 
 -- The caller has a ticket or a token from that time (ms); is_newer: than the last one that our hash knows. If
 -- our hash cannot have given it, others have waited, too, and come back now.
 local function notice_loss(since, is_newer)
 	local _, up = read_run()
 	if lock.is_new or up and (since < up or is_newer) then
-		hold_back(run_id())
+		hold_back()
 	end
 end
 
@@ -102,9 +99,9 @@ local function lost_at(token, lease)
 	return at and token > floor and math.abs(now - at) < lease and at or nil
 end
 
--- Whether the server can have lost a hold with this token, which is gone. Our hash knows the tokens that it
--- gave, and each grant and take-up raises `token`: so a hold that was broken or has expired is not newer than
--- that. Of several holds that were lost together, the first take-up raises it, too.
+-- Whether the server can have lost a hold with this token, which is gone. Each grant and take-up raises
+-- `token`: so one that was broken or has expired is not newer. Of several that were lost together the first
+-- take-up raises it.
 local function can_be_lost(token, lease, mode)
 	notice_loss(token, token > lock.token)
 	if read_run() then
@@ -118,24 +115,8 @@ local function note_loss(token, lease)
 	local at = lost_at(token, lease)
 	if not at then
 		introduce()
-		lock.lost = int(lock.token) .. ' ' .. stamp .. ' ' .. (match(lock.lost, '(%S+)$') or '-')
+		lock.lost = columns(3, lock.token, now, match(lock.lost, '(%S+)$'))
 		call('HSET', STATE, 'lost', lock.lost)
 	end
 	return at or now
-end
-
--- Whether the log, read once, says that this owner has `released`: of a repeated request that finds nothing
--- to give back, it tells whether an earlier copy did that.
-local released
-local function has_released(owner)
-	if not released then
-		released = {}
-		for _, logged in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-			local fields = logged[2]
-			if fields[2] == 'released' then
-				released[fields[6] or ''] = true
-			end
-		end
-	end
-	return released[owner]
 end

@@ -1,44 +1,14 @@
 -- The waiters, as they are: records, presence, order. Changes nothing.
 
--- ---- Presence ----
-
 -- Whether a waiter is subscribed to its channel, plainly or sharded. tell() uses the way that was found:
 -- nobody else listens there.
 local ways = {}
-local function present(id)
-	local name = channel(id)
-	ways[id] = call('PUBSUB', 'NUMSUB', name)[2] > 0 and 'PUBLISH' or
+local function present(whose)
+	local name = channel(whose)
+	ways[whose] = call('PUBSUB', 'NUMSUB', name)[2] > 0 and 'PUBLISH' or
 		SHARDED and call('PUBSUB', 'SHARDNUMSUB', name)[2] > 0 and 'SPUBLISH' or nil
-	return ways[id] ~= nil
+	return ways[whose] ~= nil
 end
-
--- Calls it with so many of these waiters as one command takes: their ids, prefixed, and how many are before
--- them.
-local function in_chunks(some, prefix, visit)
-	for first = 1, #some, MANY do
-		local words = {}
-		for i = first, math.min(#some, first + MANY - 1) do
-			words[#words + 1] = prefix .. some[i].id
-		end
-		visit(words, first - 1)
-	end
-end
-
--- The same as `present` for many, each a table with its `id`: gets `is_here`. Returns how many are.
-local function see(some)
-	local count = 0
-	in_chunks(some, channel(''), function(names, before)
-		local plain = call('PUBSUB', 'NUMSUB', unpack(names))
-		local sharded = SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(names))
-		for i = 1, #names do
-			some[before + i].is_here = plain[2 * i] > 0 or sharded and sharded[2 * i] > 0
-			count = count + (some[before + i].is_here and 1 or 0)
-		end
-	end)
-	return count
-end
-
--- ---- Records ----
 
 -- A waiter, in the field `w:REQUEST`; its ticket is its score in the sorted set:
 --   seen     ms: its last sign of life
@@ -59,25 +29,40 @@ local function read_waiter(text)
 	} or nil
 end
 
+-- Looks at many waiters, each a table with its `id`: gets `is_here`, as `present` has it, and, if is_whole,
+-- the `record` of those of ours who have one. Returns how many are here.
+local function see(some, is_whole)
+	local count = 0
+	for first = 1, #some, MANY do
+		local names, fields = {}, {}
+		for i = first, math.min(#some, first + MANY - 1) do
+			names[#names + 1], fields[#fields + 1] = channel(some[i].id), 'w:' .. some[i].id
+		end
+		local plain = call('PUBSUB', 'NUMSUB', unpack(names))
+		local sharded = SHARDED and call('PUBSUB', 'SHARDNUMSUB', unpack(names))
+		local records = is_whole and call('HMGET', STATE, unpack(fields))
+		for i = 1, #names do
+			local waiter = some[first + i - 1]
+			waiter.is_here = plain[2 * i] > 0 or sharded and sharded[2 * i] > 0
+			waiter.record = records and waiter.ticket and read_waiter(records[i])
+			count = count + (waiter.is_here and 1 or 0)
+		end
+	end
+	return count
+end
+
 -- The waiters that this script has looked at: id → record, or false for one without.
 local waiters = {}
-local function waiter_of(id)
-	if waiters[id] == nil then
-		waiters[id] = read_waiter(call('HGET', STATE, 'w:' .. id)) or false
+local function waiter_of(whose)
+	if waiters[whose] == nil then
+		waiters[whose] = read_waiter(call('HGET', STATE, 'w:' .. whose)) or false
 	end
-	return waiters[id] or nil
+	return waiters[whose] or nil
 end
-
--- The ticket of a waiter, or nil if it does not wait.
-local function ticket_of(id)
-	return number(call('ZSCORE', OURS, id))
-end
-
--- ---- Order ----
 
 -- The ticket of a marker, or nil for one of Redisson's.
-local function marker_of(id)
-	return string.byte(id) == 102 and number(match(id, '^fairlock:(%d+)$')) or nil -- 102 is `f`
+local function marker_of(listed)
+	return string.byte(listed) == 102 and number(match(listed, '^fairlock:(%d+)$')) or nil -- 102 is `f`
 end
 
 -- All who wait, in order: tables of `id`, and `ticket` if it is ours; so many of ours at most. One of
@@ -96,24 +81,18 @@ local function in_order(most)
 	for i = #ids, 2, -1 do
 		following[i - 1] = marker_of(ids[i]) or following[i]
 	end
-	for i, id in ipairs(ids) do
-		if not marker_of(id) then
+	for i, other in ipairs(ids) do
+		if not marker_of(other) then
 			add_ours(following[i])
-			found[#found + 1] = {id = id}
+			found[#found + 1] = {id = other}
 		end
 	end
 	add_ours(MOST)
 	return found
 end
 
--- The same with `is_here`, and the `record` of those of ours who have one.
 local function everybody(most)
 	local all = in_order(most)
-	see(all)
-	in_chunks(all, 'w:', function(fields, before)
-		for i, text in ipairs(call('HMGET', STATE, unpack(fields))) do
-			all[before + i].record = all[before + i].ticket and read_waiter(text)
-		end
-	end)
+	see(all, true)
 	return all
 end

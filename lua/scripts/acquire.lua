@@ -38,21 +38,18 @@
 --         HOLDER...: see `about` in holds.lua; busy: '', '', -1, '', 0, -1 and 0 if the lock is free, and
 --         others asked first
 
--- include base.lua grant.lua
-
 local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local ticket, again, by = number(ARGV[7]), ARGV[8] == '1', ARGV[10]
-local period, strays = ARGV[11] or '', tonumber(ARGV[12]) or 0
-local want, newest = ARGV[14] or 'x', tonumber(ARGV[15] or '')
+local strays, late = tonumber(ARGV[12]) or 0, {'removed'}
+local again, by, period, want = ARGV[8] == '1', ARGV[10], ARGV[11] or '', ARGV[14] or 'x'
 local entry = kind .. request -- of `holds`
 
-local refusal = open(id, request, strays, {'removed'})
-if refusal then
-	return refusal
-end
--- The client subscribes before it asks. A server that refuses that reads the request all the same.
-if check and not (check('SUBSCRIBE', CHANNEL) and check('PUBLISH', CHANNEL, '0')) then
-	return redis.error_reply("NOPERM this user has no permissions to run 'PUBLISH " .. CHANNEL .. "'")
+-- include base.lua grant.lua
+
+local ticket, newest = number(ARGV[7]), tonumber(ARGV[15] or '')
+-- The client subscribes before it asks. A server that refuses that reads the request all the same. One that
+-- lacks a command fails here, before anything is changed.
+if check and not (check('SUBSCRIBE', CHANNEL) and check('PEXPIRE', LOCK, '0') and check('DEL', LOCK)) then
+	return redis.error_reply("NOPERM this user has no permissions to run 'SUBSCRIBE " .. CHANNEL .. "'")
 end
 
 local function grant(mode, waited)
@@ -60,16 +57,16 @@ local function grant(mode, waited)
 	local hold = take(id, mode, entry, lease, lease, by, waited, period)
 	if pass_on then
 		pass_on()
-		settle(hold)
+		settle()
 	else
-		touch(hold)
+		touch()
 	end
 	return {'granted', id, int(hold.token), lease, waited, 1, mode}
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
 if not (word or asks or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or
-	newest or period ~= '' or match(lock.run, ' %d+$')) then
+	newest or period ~= '' or (number(match(lock.run, ' (%d+)$')) or 0) > now) then
 	return grant('x', 0)
 end
 
@@ -81,7 +78,7 @@ local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 -- A COMMAND was started too short a time ago, or one ended with 0. The caller waits no more.
 local function need_not(why, time, ...)
 	if remember(period) then
-		save_runs()
+		save_start()
 	end
 	settle()
 	return {why, math.max(0, now - (time or now)), ...}
@@ -92,36 +89,7 @@ local function leave_queue(its_ticket)
 	end_wait(request, its_ticket)
 end
 
--- The owner goes in again; a repeated request changes nothing. The lease is never shortened.
-local function reenter(hold)
-	local slot, count = match(hold.mode, '^=(.*)$'), count_of(want)
-	local is_wanted = slot and (count and (number(slot) or MOST) <= count or
-		string.find(string.gsub(want, '^=', ',') .. ',', ',' .. slot .. ',', 1, true))
-	if hold.mode ~= 'x' and hold.mode ~= want and not is_wanted then
-		return {'other', hold.mode}
-	end
-	if not has_entry(hold, entry) then
-		introduce()
-		if not hold.token and lock.token == 0 then -- our hash was lost, or this is a hold of Redisson's
-			lock.token = now -- one that nobody has had
-			call('HSET', STATE, 'token', stamp)
-		end
-		local count_now = (lock.mode == 'x' or hold.holds ~= ',') and hold.count + 1 or 1
-		hold.holds = hold.holds .. entry .. ','
-		change_entries(hold, count_now, entry, entry)
-	end
-	local ttl, place = extend(hold, lease), ticket_of(request)
-	if place then -- another process of its owner was first
-		end_wait(request, place)
-		pass_on()
-	end
-	settle(hold)
-	return {'granted', hold.id, int(hold.token or lock.token), ttl, hold.waited or 0, hold.count, hold.mode}
-end
-
--- ---- A caller that has the lock, or was told its last word ----
-
-begin(id, request)
+begin()
 local inside = find_hold(id)
 for i = 16, #ARGV do
 	local hold = find_hold(ARGV[i])
@@ -130,13 +98,37 @@ end
 if word and not (inside and has_entry(inside, entry)) then
 	local newer = match(word, '^superseded (.*)$')
 	if word == 'ran ok' then
-		return need_not(word, lock.runs.ok_ended)
+		return need_not(word, select(2, read_ok()))
 	end
 	return newer and {'superseded', newer, about()} or {'removed', about()}
 elseif inside and inside.state == 'kept' and (lock.mode ~= 'x' or has_entry(inside, request)) then
 	return {'removed'} -- all of it was given back
 elseif inside and inside.state == 'held' then
-	return reenter(inside)
+	-- the owner goes in again; a repeated request changes nothing. The lease is never shortened
+	local slot, count = match(inside.mode, '^=(.*)$'), count_of(want)
+	local is_wanted = slot and (count and (number(slot) or MOST) <= count or
+		string.find(string.gsub(want, '^=', ',') .. ',', ',' .. slot .. ',', 1, true))
+	if inside.mode ~= 'x' and inside.mode ~= want and not is_wanted then
+		return {'other', inside.mode}
+	end
+	if not has_entry(inside, entry) then
+		introduce()
+		if not inside.token and lock.token == 0 then -- our hash was lost, or this is a hold of Redisson's
+			lock.token = now -- one that nobody has had
+			call('HSET', STATE, 'token', stamp)
+		end
+		local count_now = (lock.mode == 'x' or inside.holds ~= ',') and inside.count + 1 or 1
+		inside.holds = inside.holds .. entry .. ','
+		change_entries(inside, count_now, entry, entry)
+	end
+	local ttl, place = extend(inside, lease), ticket_of(request)
+	if place then -- another process of its owner was first
+		end_wait(request, place)
+		pass_on()
+	end
+	settle()
+	return {'granted', inside.id, int(inside.token or lock.token), ttl, inside.waited or 0, inside.count,
+		inside.mode}
 end
 
 -- ---- Its place ----
@@ -180,9 +172,9 @@ if is_done(period, newest and newest ~= 0 and waits_from or ticket and waits_sin
 			pass_on()
 		end
 	end
-	return need_not('ran ok', lock.runs.ok_ended)
+	return need_not('ran ok', select(2, read_ok()))
 elseif not ticket and ran(period) then
-	return need_not('ran', lock.runs.last, about())
+	return need_not('ran', read_start(), about())
 end
 local room, ms = fit(want)
 is_traceless = ARGV[6] == 'try'
@@ -218,35 +210,6 @@ end
 local first, first_ticket = first_waiter(request)
 local is_free = room and now >= back_at() and (not first or first == request)
 
--- The lock is not the caller's just now: it waits, or goes on waiting.
-local function queue_up()
-	local is_newcomer = not ticket
-	if not ticket then -- in µs, and larger than the last one that was given, or brought, whatever the clock says
-		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
-		ticket = math.max(clock[1] * 1000000 + clock[2], lock.ticket + 1, last + 1)
-	end
-	if not read_run() or is_newcomer and not find_oldest() then
-		check_run(false) -- on which server process the waiters queue
-	end
-	introduce()
-	if match(period, '^ok') and remember(period) then
-		save_runs() -- a COMMAND that ends with 0 looks for those who ask
-	end
-	become_newest(ticket)
-	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
-		lock.turn = ''
-		call('HDEL', STATE, 'turn')
-	end
-	local waiter = {stamp, ARGV[5], secret ~= '' and secret or '-', kind, period ~= '' and period or '-', want,
-		id ~= request and id or '-', by}
-	lock.ticket = math.max(lock.ticket, ticket)
-	call('HSET', STATE, 'w:' .. request, table.concat(waiter, ' '), 'ticket', int(lock.ticket))
-	waiters[request] = nil
-	if is_newcomer then
-		stand(request, ticket, true)
-	end
-end
-
 local has_handed = false
 if not is_free then
 	if is_traceless then
@@ -259,7 +222,33 @@ if not is_free then
 		settle()
 		return {'full', limit, about()}
 	end
-	queue_up()
+
+	-- the lock is not the caller's just now: it waits, or goes on waiting
+	local is_newcomer = not ticket
+	if not ticket then -- in µs, and larger than the last one that was given, or brought, whatever the clock says
+		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
+		ticket = math.max(clock[1] * 1000000 + clock[2], lock.ticket + 1, last + 1)
+	end
+	if not read_run() or is_newcomer and not find_oldest() then
+		check_run(false) -- on which server process the waiters queue
+	end
+	introduce()
+	if match(period, '^ok') and remember(period) then
+		save_start() -- a COMMAND that ends with 0 looks for those who ask
+	end
+	become_newest(ticket)
+	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
+		lock.turn = ''
+		call('HDEL', STATE, 'turn')
+	end
+	lock.ticket = math.max(lock.ticket, ticket)
+	call('HSET', STATE, 'ticket', int(lock.ticket), 'w:' .. request, columns(8, now, lease,
+		secret ~= '' and secret, kind, period ~= '' and period, want, id ~= request and id, by))
+	waiters[request] = nil
+	if is_newcomer then
+		stand(request, ticket, true)
+	end
+
 	if not first then
 		first, first_ticket = request, ticket
 	end
@@ -284,13 +273,13 @@ if not is_free then
 		ask_in = math.min(ms < 0 and TURN_MS or ms + 1, first_ticket and MOST or seen_dead_in(first),
 			SIGN_OF_LIFE_MS)
 	end
-	local marker, heard = settle(nil, has_left, request)
+	local marker, heard = settle(has_left, request)
 	return {'queued', int(ticket), ask_in, first == request and 1 or 0, lock_ttl(), now,
 		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
 elseif ticket and ran(period) then -- it stood behind a run that has just been, or begins with this script
 	leave_queue(ticket)
 	pass_on()
-	return need_not('ran', lock.runs.last, about())
+	return need_not('ran', read_start(), about())
 end
 local waited = ticket and waited_by(request, ticket) or 0
 if ticket then

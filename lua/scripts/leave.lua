@@ -11,20 +11,14 @@
 --         {'left'}     the same, and it had the lock by now
 --         {'unknown'}  somebody else asked, and there is no such waiter
 
--- include base.lua
-
-local id, request, strays, by_other = ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0, ARGV[5] == 'remove'
+local id, request, strays, late = ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0, {'late'}
+local by_other = ARGV[5] == 'remove'
 local leaving, remover = by_other and id or request, by_other and ARGV[6] ~= '' and ARGV[6] or nil
 
-local refusal = open(id, request, strays, {'late'})
-if refusal then
-	return refusal
-end
-
+-- include base.lua
 -- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-make_room()
-begin(id, request)
+begin(true)
 local left = {'left', about()}
 local ticket, at, hold, given = ticket_of(leaving), nil, nil, nil
 for i, other in ipairs(list) do
@@ -50,7 +44,7 @@ elseif at then
 	drop_entry(at)
 end
 if by_other then
-	answer_for_good(request, left)
+	answer_for_good(left)
 	if ticket then
 		set_last_word(leaving, 'removed')
 	end
@@ -71,5 +65,5 @@ end
 if given or was_first or not lock.field then
 	pass_on()
 end
-settle(nil, true)
+settle(true)
 return left

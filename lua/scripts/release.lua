@@ -37,23 +37,19 @@
 --             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
 --         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
 
--- include base.lua ends.lua
-
-local id, request, mode = ARGV[2], ARGV[3], ARGV[4]
-local min, strays, status, cause = tonumber(ARGV[7]), tonumber(ARGV[8]) or 0, ARGV[9], ARGV[10]
+local id, request, mode, strays, late = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[8]) or 0, {'late'}
+local min, status, cause = tonumber(ARGV[7]), ARGV[9], ARGV[10]
 if request ~= id then -- a wrap that went into the lock of another process
 	status, cause = '', ''
 end
-local refusal = open(id, request, strays, {'late'})
-if refusal then
-	return refusal
-end
+
+-- include base.lua ends.lua
 
 -- Usually a process gives back the only hold of a lock for which nobody waits, and that is all of it.
-local hold = read_hold(id, texts[id])
-if hold and mode == 'own' and not (min or word or asks or lock.is_queued) and lock.mode == 'x' and
-	lock.field == id and lock.holder == id and lock.value == '1' and hold.state == 'held' and hold.since and
-	not hold.keep and hold.notes == '-' and string.sub(hold.holds, 3) == request .. ',' then
+local hold = read_hold(id, my_text)
+if hold and mode == 'own' and not (min or word or asks or lock.is_queued) and lock.field == id and
+	lock.holder == id and lock.value == '1' and hold.state == 'held' and hold.since and not hold.keep and
+	hold.notes == '-' and string.sub(hold.holds, 3) == request .. ',' then
 	call('DEL', LOCK)
 	set_free()
 	forget_hold(hold, 'released', now, status, cause)
@@ -71,18 +67,18 @@ end
 local token, again, only, list_asked = number(ARGV[5]), ARGV[6] == '1', ARGV[11] or '', ARGV[13] or ''
 local by = ARGV[12] ~= '' and ARGV[12] or nil
 
-make_room()
-begin(id, request)
+begin(true)
 
--- Calls it for each holder, or for the one that the caller means, with its hold.
-local function each_holder(visit)
-	local found, slot = owners(-1), match(only, '^=(.*)$')
+-- Each holder, or the one that the caller means.
+local function holders_meant()
+	local found, slot, meant = owners(-1), match(only, '^=(.*)$'), {}
 	local wanted = slot and call('HGET', STATE, 's:' .. slot) or only
 	for i = 1, #found, 2 do
-		if (only == '' or found[i] == wanted) and find_hold(found[i]) then
-			visit(find_hold(found[i]))
+		if only == '' or found[i] == wanted then
+			meant[#meant + 1] = find_hold(found[i])
 		end
 	end
+	return meant
 end
 
 local function not_held()
@@ -91,61 +87,74 @@ local function not_held()
 	return {'not held', owner, owner_by}
 end
 
+-- Whether the log, read once, says that this owner has given its hold back.
+local released
+local function has_released(owner)
+	if not released then
+		released = {}
+		for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+			if entry[2][2] == 'released' then
+				released[entry[2][6] or ''] = true
+			end
+		end
+	end
+	return released[owner]
+end
+
 -- ---- force ----
 
 if mode == 'force' then
 	local answer = {'forced'}
-	each_holder(function(one)
-		if token and one.token ~= token then
-			return
+	for _, one in ipairs(holders_meant()) do
+		if not token or one.token == token then
+			answer[#answer + 1], answer[#answer + 2] = one.id, by_of(one)
+			if not one.token then
+				-- a token that nobody has had, lest its owner takes the hold up again
+				introduce()
+				lock.token = math.max(now, lock.token)
+				call('HSET', STATE, 'token', int(lock.token))
+			end
+			for held_by in string.gmatch(one.holds .. 'w' .. one.id, ',%l([^,]+)') do
+				set_last_word(held_by, 'forced') -- so this process is told why
+			end
+			publish(channel(one.id), '0')
+			forget_loss(one.token or lock.token)
+			end_hold(one, 'forced', nil, nil, by)
 		end
-		answer[#answer + 1], answer[#answer + 2] = one.id, by_of(one)
-		if not one.token then
-			-- a token that nobody has had, lest its owner takes the hold up again
-			introduce()
-			lock.token = math.max(now, lock.token)
-			call('HSET', STATE, 'token', int(lock.token))
-		end
-		for held_by in string.gmatch(one.holds .. 'w' .. one.id, ',%l([^,]+)') do
-			set_last_word(held_by, 'forced') -- so this process is told why
-		end
-		publish(channel(one.id), '0')
-		forget_loss(one.token or lock.token)
-		end_hold(one, 'forced', nil, nil, by)
-	end)
+	end
 	if answer[2] then
 		pass_on()
 	elseif token then
 		return not_held()
 	end
 	settle()
-	return answer_for_good(request, answer[2] and answer or {'free'})
+	return answer_for_good(answer[2] and answer or {'free'})
 end
 
 -- ---- forget: a COMMAND that runs now goes on, and counts if it ends with 0 ----
 
 if mode == 'forget' then
-	local runs = lock.runs
-	local last = runs.last or runs.ok_started
-	runs.last, runs.whose, runs.before, runs.ok_started, runs.ok_ended = nil, nil, nil, nil, nil
+	local last, _, _, recall = read_start()
+	last = last or read_ok()
 	introduce()
-	save_runs()
+	lock.start = columns(4, nil, nil, nil, recall)
+	save_start()
+	call('HDEL', STATE, 'ok')
 	settle()
-	return answer_for_good(request, {'forgot', last and math.max(0, now - last) or -1})
+	return answer_for_good({'forgot', last and math.max(0, now - last) or -1})
 end
 
 -- ---- stop ----
 
 local ASKERS_MOST = 20 -- so many are told the end of a hold; others look themselves
 
--- Writes beside this hold that the caller asks it to stop, once, and has its wrap renew: it learns that
--- then.
+-- Writes beside this hold that the caller asks it to stop, once, and has its wrap renew: it learns that then.
 local function ask_to_stop(one)
-	local askers = one.notes ~= '-' and one.notes or ''
-	if not string.find(',' .. askers .. ',', ',' .. request .. ',', 1, true) and
-		select(2, string.gsub(askers, ',', '')) < ASKERS_MOST - 1 then
-		one.notes = (askers ~= '' and askers .. ',' or '') .. request
-		one.by = askers ~= '' and one.by or one.by .. '\n' .. (by or '?')
+	local askers = one.notes ~= '-' and one.notes .. ',' or ''
+	if not string.find(',' .. askers, ',' .. request .. ',', 1, true) and
+		select(2, string.gsub(askers, ',', '')) < ASKERS_MOST then
+		one.by = askers == '' and one.by .. '\n' .. (by or '?') or one.by
+		one.notes = askers .. request
 		save_hold(one)
 		record('asked', now, one.id, one.token, by_of(one), nil, math.max(0, now - (one.since or now)), nil, nil,
 			match(one.mode, '^=(.+)$'), by)
@@ -153,42 +162,31 @@ local function ask_to_stop(one)
 	publish(channel(one.id), '0')
 end
 
--- The hold of an owner that holds no more: whether, and until when, it may be taken up again.
-local function away(owner, its_token, lease, its_mode)
-	if not can_be_lost(its_token, lease, its_mode) or has_released(owner) then
-		return nil
-	end
-	local floor, at = read_lost()
-	-- from the first of us on that sees it, a lease may pass until its holder is back
-	at = floor == lock.token and at or note_loss(its_token, lease)
-	-- most holders are back as soon as the waiters
-	local ends = at + AWAY_MS > now and at + AWAY_MS or at + lease
-	return ends > now and 'away' or nil, ends - now, ''
-end
-
 -- Asks one hold. Returns what it is, ttl and by, as the answer has them; nil: it is over. Each wrap has an
 -- id of its own, and may have taken its hold up under a newer token.
 local function stop_one(owner, its_token, lease, its_mode)
-	local one = find_hold(owner)
-	if not one and not number(its_token) then
-		return nil
+	local one, known = find_hold(owner), number(its_token)
+	local is_wrap = one and (has_entry(one, 'w' .. owner) or has_entry(one, 'v' .. owner))
+	if not one and known and can_be_lost(known, lease, its_mode) and not has_released(owner) then
+		-- from the first of us on that sees the loss, a lease may pass until the holder is back
+		local floor, at = read_lost()
+		at = floor == lock.token and at or note_loss(known, lease)
+		return at + lease > now and 'away' or nil, math.min(AWAY_MS, at + lease - now), ''
 	elseif not one then
-		return away(owner, number(its_token), number(lease) or 0, its_mode)
-	end
-	local ttl, is_wrap = ttl_of(one), has_entry(one, 'w' .. owner) or has_entry(one, 'v' .. owner)
-	if not one.token then
-		return its_token == '-' and 'alone' or 'away', ttl, ''
-	elseif int(one.token) ~= its_token and not is_wrap then
+		return nil
+	elseif not one.token then
+		return known and 'away' or 'alone', ttl_of(one), ''
+	elseif one.token ~= known and not is_wrap then
 		return nil
 	elseif one.state == 'kept' then
 		end_hold(one, 'released', nil, nil, by)
 		return 'kept', 0, by_of(one)
 	elseif not is_wrap then
 		-- where several processes hold as one owner, the wrap may take it up after another
-		return is_by_hand(one) and 'by hand' or one.since and 'alone' or 'away', ttl, by_of(one)
+		return is_by_hand(one) and 'by hand' or one.since and 'alone' or 'away', ttl_of(one), by_of(one)
 	end
 	ask_to_stop(one)
-	return 'asked', ttl, by_of(one)
+	return 'asked', ttl_of(one), by_of(one)
 end
 
 if mode == 'stop' then
@@ -196,18 +194,18 @@ if mode == 'stop' then
 	if list_asked == '' and match(word or '', '^asked ') then
 		list_asked = string.sub(word, 7)
 	elseif list_asked == '' then
-		each_holder(function(one)
-			lines[#lines + 1] = not one.token and '- - - ' .. one.id or
-				table.concat({int(one.token), column(one.lease), one.mode, one.id}, ' ')
-		end)
+		for i, one in ipairs(holders_meant()) do
+			lines[i] = one.token and columns(4, one.token, one.lease, one.mode, one.id) or '- - - ' .. one.id
+		end
 		list_asked = table.concat(lines, '\n')
 		-- sent again, this request is not to ask the next holders
 		set_last_word(request, 'asked ' .. list_asked)
 	end
-	for its_token, lease, its_mode, owner in string.gmatch(list_asked, '(%S+) (%S+) (%S+) ([^\n]*)') do
-		local what, ttl, whose = stop_one(owner, its_token, lease, its_mode)
+	for line in string.gmatch(list_asked, '[^\n]+') do
+		local its_token, lease, its_mode, owner = match(line, '^(%S+) (%S+) (%S+) (.*)$')
+		local what, ttl, whose = stop_one(owner, its_token, number(lease) or 0, its_mode)
 		if what then
-			answer[#answer + 1] = {what, ttl, whose, its_token .. ' ' .. lease .. ' ' .. its_mode .. ' ' .. owner}
+			answer[#answer + 1] = {what, ttl, whose, line}
 		end
 		is_free = is_free or what == 'kept'
 	end
@@ -229,7 +227,7 @@ local left = match(word or '', '^released (%d+)$')
 -- after a loss of data the holds that are counted may be those of other processes only, who were back first
 local are_others = hold and not given and hold.count <= count_entries(hold)
 if left and (mode == 'any' or not given) then
-	return again and {'released', tonumber(left)} or {'late'} -- this is a copy
+	return again and {'released', tonumber(left)} or late -- this is a copy
 elseif not hold then
 	return again and not word and has_released(id) and {'released', 0} or not_held()
 elseif hold.state == 'kept' and mode ~= 'any' and (again or has_entry(hold, request)) then
@@ -250,7 +248,6 @@ local kept_ms = math.max(0, (hold.keep or 0) - now)
 if kept_ms > LONGEST_MS or hold.notes ~= '-' then
 	kept_ms = 0
 end
-local is_success = mode == 'own' and given == 'w' .. id and status == '0' and cause == 'exit'
 
 if mode == 'unused' and given == 'w' .. id then
 	forget_start(hold) -- going in again starts nothing that counts
@@ -265,7 +262,7 @@ elseif strays > 0 or not given then
 	set_last_word(request, 'released ' .. hold.count - 1)
 end
 if mode ~= 'any' and (are_others or not given and lock.mode ~= 'x' and request ~= id) then
-	settle(hold)
+	settle()
 	return {'released', 1} -- nobody knows how many holds its owner has
 end
 
@@ -283,19 +280,17 @@ elseif given and kept_ms > 0 then
 	-- before its time: nobody renews the lock any more, and the first waiter knows when it ends
 	hold.state, hold.holds = 'kept', ',' .. request .. ','
 	hold.notes = (status or '') .. ':' .. string.gsub(cause or '', ' ', '_')
-	if set_ttl(hold, kept_ms) then
-		tell_redisson()
-	end
+	set_ttl(hold, kept_ms)
 	save_hold(hold)
 	answer = {'kept', kept_ms}
 else
 	end_hold(hold, 'released', status, cause)
 end
+local is_success = mode == 'own' and given == 'w' .. id and status == '0' and cause == 'exit'
 if is_success then
 	note_success(hold)
-	-- Waiters that need not run now are told to ask, whether or not there is room for them: the first of them.
-	-- Those behind learn it with their sign of life. If nobody asks for it, nobody waits for it.
-	for _, waiter in ipairs((lock.runs.recall or 0) >= now and everybody(200) or {}) do
+	-- the first waiters that need not run now are told to ask; those behind learn it with their sign of life
+	for _, waiter in ipairs((select(4, read_start()) or 0) >= now and everybody(200) or {}) do
 		if waiter.record and is_done(waiter.record.period, waits_since(waiter.id, waiter.ticket)) then
 			tell(waiter.id, '0')
 		end
@@ -304,5 +299,5 @@ end
 if is_success or answer[1] == 'kept' or answer[2] == 0 then
 	pass_on()
 end
-settle(lock.mode and find_hold(id) or nil)
+settle()
 return answer

@@ -21,24 +21,16 @@
 --         {'released'}             the owner holds the lock, but this process's hold was given back
 --         {'lost', 'forced' | 'taken' | 'gone', owner, by}
 
+local id, request, kind, mode, is_start = ARGV[2], ARGV[3], ARGV[4], ARGV[10] or 'x', ARGV[11] == '1'
+local by, period, strays, late = ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0, {'late'}
+local entry, slot = kind .. request, string.match(mode, '^=(.*)$') -- entry: of `holds`
+
 -- include base.lua
-
-local id, request, kind, lease = ARGV[2], ARGV[3], ARGV[4], number(ARGV[5])
-local token, by, period, strays = number(ARGV[6]), ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0
-local mode, is_start = ARGV[10] or 'x', ARGV[11] == '1'
-local entry, slot = kind .. request, match(mode, '^=(.*)$') -- entry: of `holds`
-
-local refusal = open(id, request, strays, {'late'})
-if refusal then
-	return refusal
-end
-
 -- include ends.lua grant.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-make_room()
-begin(id, request)
-local hold, taken_up = find_hold(id), 0
-lease = lease or hold and (hold.lease or 0) > 0 and hold.lease or 30000
+begin(true)
+local token, hold, taken_up = number(ARGV[6]), find_hold(id), 0
+local lease = number(ARGV[5]) or hold and (hold.lease or 0) > 0 and hold.lease or 30000
 local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wrap that took this hold
 
 local function renewed()
@@ -47,7 +39,7 @@ local function renewed()
 		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + lock_ttl())
 		call('HSET', STATE, 'lost', lock.lost)
 	end
-	-- a Redisson waiter at the head may be dead. Where only its own kind waits, no script but the holder's sees
+	-- a Redisson waiter at the head may be dead: where only its own kind waits, only the holder's scripts see
 	-- that
 	if list[1] and not has_marker_at(1) then
 		first_waiter()
@@ -55,7 +47,7 @@ local function renewed()
 			pass_on()
 		end
 	end
-	settle(hold)
+	settle()
 	-- no process can be asked to stop but the wrap that took this hold
 	local asker = hold.state == 'held' and hold.notes ~= '-' and (entry == 'w' .. id or entry == 'v' .. id) and
 		match(hold.by, '\n(.*)$')
@@ -64,12 +56,12 @@ end
 
 -- COMMAND is about to start, or has started. Going in again starts nothing that counts.
 local function count_start()
-	local runs = lock.runs
+	local last, _, _, recall = read_start()
 	local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
-	if kind == 'w' and request == id and (runs.last or 0) < began then
-		runs.last, runs.whose, runs.before = began, hold.token, runs.last
+	if kind == 'w' and request == id and (last or 0) < began then
+		lock.start = columns(4, began, hold.token, last, recall)
 		remember(period)
-		save_runs()
+		save_start()
 	end
 end
 
@@ -135,7 +127,7 @@ end
 
 -- Only a loss of data excuses a missing hold. When our hash knew its token, somebody broke the lock or the
 -- lease passed.
-local known = read_hold(id, texts[id]) -- as it was before this script
+local known = read_hold(id, my_text) -- as it was before this script
 if token and not word and not (known and known.token == token) and can_be_lost(token, lease, mode) and
 	fit(mode) then
 	note_loss(token, lease)

@@ -39,7 +39,6 @@ enum {
 	LOCK_HOLDERS,
 	LOCK_SLOTS,
 	LOCK_LAST_OK,
-	LOCK_IS_ONCE = 23,
 };
 
 /* ... and its rows, one for each holder. */
@@ -360,8 +359,6 @@ static int show(struct look *look, const struct lock_keys *keys, struct client *
 			    "cannot use the name %s: it shares keys with lock %s, which is in use",
 			    keys->shown, shorten(other, reply_text(lock, LOCK_NAME)));
 	view->held |= is_held;
-	if (is_free && !is_named && reply_number(lock, LOCK_IS_ONCE) == 1)
-		return 0;
 	if (view->wants_metrics)
 		result = add_sample(view, keys, lock, err);
 	else if (is_free && !is_named && !look->invocation->options->all)

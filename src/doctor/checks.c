@@ -431,7 +431,7 @@ static int check_lease(struct diagnosis *all, struct tally *tally, const struct 
 		return 0;
 	tally->held++;
 	quote(quoted, lock->name);
-	if (reply_number(reply, 24) == 1) {
+	if (reply_number(reply, 23) == 1) {
 		find(all, WARNING, "leases",
 		     "The server's clock was ahead. The next process that asks for the lock "
 		     "shortens the lease.",

@@ -62,24 +62,6 @@ names() {
 	refute_output
 }
 
-@test "a free lock that only --once-ok has used is no row and no metric, unless it is named" {
-	local image=build-4f2a91
-
-	"$FAIRLOCK" wrap --once-ok 30d "$image" true
-	run -3 "$FAIRLOCK" wrap --once-ok 30d build-77ab03 sh -c 'exit 3'
-	[ "$(names --all)" = '' ]
-	run -0 "$FAIRLOCK" status --prometheus
-	refute_output --partial build-
-	assert_line 'fairlock_locks 0'
-	assert_equal "$("$FAIRLOCK" status --json "$image" | jq -c '.locks[0] | [.state, .last_ok == null]')" '["free",false]'
-	"$FAIRLOCK" wrap --once-ok 30d build-held "$FAIRLOCK" status --raw --noheadings -o NAME >held
-	assert_equal "$(<held)" build-held
-	"$FAIRLOCK" wrap "$image" true # somebody else uses it, too
-	"$FAIRLOCK" wrap --once-ok 1ms "$image" true
-	[ "$(names --all)" = "$image" ]
-	[ "$(names)" = '' ]
-}
-
 @test "the server keeps what --once-ok remembers for DUR, and a day at least" {
 	local ttl
 

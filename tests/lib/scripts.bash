@@ -87,7 +87,7 @@ shown() {
 	script status
 	case $1 in
 	started) echo "${reply[16]}" ;;
-	ok) echo "${reply[-4]}" ;;
+	ok) echo "${reply[-3]}" ;;
 	counts) echo "${reply[*]:11:4}" ;; # grants, expiries, breaks by force, losses
 	esac
 }

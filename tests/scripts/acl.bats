@@ -10,7 +10,7 @@ setup() {
 
 # lacking COMMAND SCRIPT ARG...: calls the script as a user who may do everything except COMMAND
 lacking() {
-	cli ACL SETUSER limited reset on '>SECRET' '~*' '&*' +@all -flushall "-$1" >/dev/null
+	cli ACL SETUSER limited reset on '>SECRET' '~*' '&*' +@all -sort "-$1" >/dev/null
 	cli() {
 		"$CLI" -s "$SERVER_SOCKET" --user limited --pass SECRET --no-auth-warning "$@" 3>&- 4>&-
 	}
@@ -55,7 +55,7 @@ refused() {
 	refused xrevrange log '' '' 0
 }
 
-@test "acquire refuses a user who may run every command, but may not publish on the channels of the lock" {
+@test "acquire refuses a user who may run every command, but may not listen to the channels of the lock" {
 	local before
 
 	before=$(digest)
@@ -64,7 +64,7 @@ refused() {
 		"$CLI" -s "$SERVER_SOCKET" --user limited --pass SECRET --no-auth-warning "$@" 3>&- 4>&-
 	}
 	run -1 acquire anna
-	assert_output --partial "NOPERM this user has no permissions to run 'PUBLISH $(channel)'"
+	assert_output --partial "NOPERM this user has no permissions to run 'SUBSCRIBE $(channel)'"
 	assert_equal "$(digest)" "$before"
 }
 

@@ -24,7 +24,7 @@ hand_of() {
 	leave ben
 	assert_equal "${reply[0]} ${reply[-1]}" 'left 1'
 	script status
-	assert_equal "${reply[-3]}" 1
+	assert_equal "${reply[-2]}" 1
 }
 
 @test "other holds are not by hand: of wrap, of a keeper, a kept one, and one that a process has gone into" {
@@ -50,8 +50,8 @@ hand_of() {
 	want=#2 acquire carl mode=try want=#2
 	assert_equal "${reply[0]} ${reply[1]} ${reply[7]}" 'busy anna 1'
 	want=#2 script status
-	# the holders' rows, then their number, the slots, the last success, the first holder's hand, not only --once-ok, and no lease is too long
-	assert_equal "${reply[*]: -6}" '2 2  1 0 0'
+	# the holders' rows, then their number, the slots, the last success, the first holder's hand, and no lease is too long
+	assert_equal "${reply[*]: -5}" '2 2  1 0'
 	[[ "${reply[*]}" == *'0 1 1 '*'0 2 0 '* ]] || fail "${reply[*]}"
 }
 

@@ -114,11 +114,3 @@ entry() {
 	look
 	answered spelled job
 }
-
-@test "the log script gives the entries even if the lock's key has another type" {
-	acquire anna
-	release anna
-	cli SET job x >/dev/null
-	script log '' '' 0
-	answered log
-}
