@@ -193,7 +193,7 @@ mutants:
 	$(again) mutants-built
 
 mutants-built: tests
-	MAKE='$(MAKE)' STATIC=$(STATIC) BUILD=$(BUILD) tests/mutants/run $(MUTANTS)
+	STATIC=$(STATIC) BUILD=$(BUILD) tests/mutants/run $(MUTANTS)
 
 torture:
 	.ci/setup $(kind) dynamic run torture

@@ -68,6 +68,14 @@ stopped() {
 	[ -e ran ]
 }
 
+@test "a COMMAND that ends at once does not give the lock back before a process that it started, which does not" {
+	# shellcheck disable=SC2016
+	background "$FAIRLOCK" wrap -k 1s job sh -c 'sh -c "trap : TERM; echo \$\$ >stubborn; while :; do sleep 0.1; done" & wait'
+	wait_until test -s stubborn
+	run -0 "$FAIRLOCK" release -q --stop job
+	ended "$(<stubborn)"
+}
+
 @test "release --stop sends the signal of --signal, and SIGKILL after --kill-after" {
 	local began
 

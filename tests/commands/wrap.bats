@@ -10,6 +10,11 @@ load ../lib/one_server
 	nothing_left
 }
 
+@test "wrap renews the lease long before it would have to stop COMMAND" {
+	run -0 "$FAIRLOCK" wrap -l 6s job sleep 6
+	refute_output
+}
+
 @test "wrap ends with COMMAND's exit status, up to 255" {
 	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
 	run -255 "$FAIRLOCK" wrap job sh -c 'exit 255'

@@ -56,7 +56,7 @@ log_times() {
 	assert_equal "$(cat tokens)" "$token"
 }
 
-@test "a waiter that is stopped until the next one has the lock runs COMMAND after that one" {
+@test "a waiter that is stopped until the next one has the lock runs COMMAND after that one, and before the third" {
 	local first next
 
 	hold job
@@ -64,20 +64,22 @@ log_times() {
 	first=$WAITER
 	join_queue job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
 	next=$WAITER
+	join_queue job sh -c 'echo third >>order'
 	stop "$first"
 	kill "$HOLDER"
 	wait_until holds_lock "$first"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
 	kill -CONT "$first"
-	wait_until in_queue job 1
+	wait_until in_queue job 2
 	assert_equal "$(cat order)" next
 	touch end
 	status_of "$next"
 	assert_equal "$STATUS" 0
 	status_of "$first"
 	assert_equal "$STATUS" 0
-	assert_equal "$(cat order)" $'next\nfirst'
+	status_of "$WAITER"
+	assert_equal "$(cat order)" $'next\nfirst\nthird'
 }
 
 @test "a signal that comes with the grant ends the waiter's job, and the lock is free" {

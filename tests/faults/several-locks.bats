@@ -77,7 +77,7 @@ all_free() {
 	cli DEL a >/dev/null
 	hold a
 	wait_until in_queue a 1
-	in_queue b 0
+	wait_until in_queue b 0
 	kill -TERM "$first"
 	ends_with 75 "$WAITER"
 	grep -q 'fairlock: cannot get lock a: timed out after 5s' said
