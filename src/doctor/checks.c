@@ -602,7 +602,8 @@ static int check_node(struct diagnosis *all, struct client *client, struct error
 	const struct invocation *invocation = all->invocation;
 	struct facts *facts = &all->facts[all->facts_count];
 
-	if (facts_collect(facts, client, invocation->options, err) < 0) {
+	if (facts_begin(facts, client, err) < 0 ||
+	    permissions_ask(facts, invocation->options, err) < 0 || facts_collect(facts, err) < 0) {
 		facts_free(facts);
 		return cluster_nodes_lose(&all->nodes, client, err) ? 1 : -1;
 	}

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "doctor/permissions.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 #include "redis/server.h"
@@ -51,8 +50,7 @@ static void copy_field(char *to, size_t size, const struct client *client, const
 	snprintf(to, size, "%s", text ? text : "");
 }
 
-/* Fills *facts with what every user is told. */
-static int say_hello(struct facts *facts, struct client *client, struct error *err)
+int facts_begin(struct facts *facts, struct client *client, struct error *err)
 {
 	const struct request request = {.argv = {"HELLO"}, .argc = 1};
 	const struct server *server = client->connection.server;
@@ -203,16 +201,14 @@ static int read_clock(struct facts *facts, struct error *err)
 
 int facts_measure(struct facts *facts, struct client *client, struct error *err)
 {
-	return say_hello(facts, client, err) < 0 ? -1 : read_clock(facts, err);
+	return facts_begin(facts, client, err) < 0 ? -1 : read_clock(facts, err);
 }
 
-int facts_collect(struct facts *facts, struct client *client, const struct options *options,
-		  struct error *err)
+int facts_collect(struct facts *facts, struct error *err)
 {
-	if (say_hello(facts, client, err) < 0 || permissions_ask(facts, options, err) < 0 ||
-	    read_fields(facts, err) < 0)
+	if (read_fields(facts, err) < 0)
 		return -1;
-	facts->grants = grants_ask(client, &facts->refusal);
+	facts->grants = grants_ask(facts->client, &facts->refusal);
 	return read_clock(facts, err) < 0 && facts_is_gone(err) ? -1 : 0;
 }
 

@@ -9,8 +9,6 @@
 #include "lock/grants.h"
 #include "redis/client.h"
 
-struct options;
-
 struct facts {
 	struct client *client;
 	const struct server *server; /* the client's */
@@ -32,10 +30,13 @@ struct facts {
 	int64_t trip_us;
 };
 
-/* Asks for everything. Returns 0, or -1 when the server cannot be asked anything. Call facts_free
- * in both cases. */
-int facts_collect(struct facts *facts, struct client *client, const struct options *options,
-		  struct error *err);
+/* Fills *facts with what every user is told. Returns 0, or -1 when the server cannot be asked
+ * anything. */
+int facts_begin(struct facts *facts, struct client *client, struct error *err);
+
+/* Asks for all that is not in facts->denied. Returns 0, or -1 when the server is gone. Call
+ * facts_free in both cases. */
+int facts_collect(struct facts *facts, struct error *err);
 
 /* Asks only who it is, and what its clock says. */
 int facts_measure(struct facts *facts, struct client *client, struct error *err);
