@@ -43,7 +43,6 @@ typedef int lock_visit(void *data, const char *name, struct client *client, stru
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err);
 
-
 /* Whether the server runs, as far as one can tell without starting it. */
 bool lock_list_is_reachable(const struct server *server);
 
