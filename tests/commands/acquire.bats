@@ -239,7 +239,7 @@ without_null() {
 
 	background sleep 600
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -o calls -e trace=setsid \
-		-e inject=setsid:delay_enter=1000000 "$FAIRLOCK" acquire --while-pid $! job >id
+		-e inject=setsid:delay_enter=4000000 "$FAIRLOCK" acquire --while-pid $! job >id
 	wait_until has_keeper $!
 	kill -HUP "$acquire" "$keeper"
 	wait_until test -s id

@@ -167,7 +167,6 @@ shown() {
 	shown 60 'status'
 	assert_equal "$(<shown)" $'no lock is held or waited for\n1 free lock: --all'
 	"$FAIRLOCK" wrap free2 true
-	"$FAIRLOCK" wrap --once-ok 1h build true
 	hold job
 	shown 60 'status'
 	sed -n 2p shown | grep -q '^job *held'
