@@ -162,9 +162,9 @@ without_null() {
 @test "the keeper lets go of the descriptors, terminal and working folder that it inherited" {
 	background sleep 600
 	local pid=$! owner keeper
-	exec 9<"$TESTS_DIR/lib/helpers.bash"
+	exec 9<"$TESTS_DIR/lib/helpers.bash" 200<&9
 	owner=$("$FAIRLOCK" acquire --while-pid "$pid" job)
-	exec 9<&-
+	exec 9<&- 200<&-
 	keeper=$(keeper_of "--while-pid $pid job")
 	[ "$(readlink "/proc/$keeper/cwd")" = / ]
 	[ "$(ps -o sid= -p "$keeper" | tr -d ' ')" = "$keeper" ]
