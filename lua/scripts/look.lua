@@ -141,7 +141,8 @@ local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
 
 local function entries_of(after, since)
 	local time, ago = number(match(since, '^@(%d+)$')), tonumber(since)
-	local first = after ~= '' and '(' .. after or time and int(time) or ago and int(math.max(0, now - ago)) or '-'
+	local first = time and int(time) or ago and int(math.max(0, now - ago)) or '-'
+	first = after ~= '' and '(' .. after or first
 	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
 end
 

@@ -33,7 +33,7 @@
 
 /* A lock whose log is read. */
 struct logged {
-	char *name;
+	char name[NAME_MAX_BYTES + 1];
 	struct client *client;          /* of the node that has it; NULL: none is known */
 	int64_t found_ms;               /* when it was found there last */
 	char after[ENTRY_ID_MAX_BYTES]; /* its latest entry that was read; "": none */
@@ -67,13 +67,12 @@ static int note_lock(void *reader, const char *name, struct client *client, stru
 		i++;
 	if (i == r->count) {
 		locks = reallocarray(r->locks, i + 1, sizeof(*locks));
-		if (locks) {
-			r->locks = locks;
-			locks[i] = (struct logged){.name = strdup(name)};
-		}
-		if (!locks || !locks[i].name)
+		if (!locks)
 			return fail(err, STATUS_OS, "cannot read the logs: %s", strerror(ENOMEM));
+		r->locks = locks;
 		r->count++;
+		locks[i] = (struct logged){0};
+		snprintf(locks[i].name, sizeof(locks[i].name), "%s", name);
 	}
 	r->locks[i].client = client;
 	r->locks[i].found_ms = clock_ms();
@@ -88,8 +87,6 @@ static void forget_locks(struct reader *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (clock_ms() - r->locks[i].found_ms < FORGET_MS)
 			r->locks[kept++] = r->locks[i];
-		else
-			free(r->locks[i].name);
 	r->count = kept;
 }
 
@@ -249,8 +246,6 @@ static int run(struct reader *r, struct error *err)
 		result = note_lock(r, r->invocation->argv[0], &r->client, err);
 	if (result == 0)
 		result = options->follow ? follow(r, err) : show_events(r, err);
-	for (size_t i = 0; i < r->count; i++)
-		free(r->locks[i].name);
 	free(r->locks);
 	cluster_nodes_close(&r->nodes);
 	client_close(&r->client);

@@ -300,7 +300,7 @@ static bool read_fraction(struct reading *time)
 {
 	const char *digit = skip(time, ".#");
 
-	for (int weight = 100; digit; weight /= 10, digit = skip(time, "#"))
+	for (int64_t weight = 100; digit; weight /= 10, digit = skip(time, "#"))
 		time->after_ms += weight * (time->at[-1] - '0');
 	return *time->at != '.';
 }
@@ -407,7 +407,7 @@ static const char *read_time(const char *text, int64_t now_ms, int64_t *ms)
 		return examples;
 	if (!is_real(&time))
 		return "there is no such day or time";
-	*ms = 1000 * (int64_t)(time.has_zone ? timegm(&time.parts) - 60 * time.ahead_minutes
+	*ms = 1000 * (int64_t)(time.has_zone ? timegm(&time.parts) - 60L * time.ahead_minutes
 					     : mktime(&time.parts));
 	*ms = MAX(*ms + time.after_ms, 0);
 	return NULL;

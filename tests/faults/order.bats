@@ -118,13 +118,13 @@ hang() {
 # hung_ahead COUNT MOST: the waiter behind COUNT hung ones starts within MOST s of the release. It comes just before the
 # release: else the machine's speed would decide when it asks by itself, and so how long the lock stays idle.
 hung_ahead() {
-	local released hung started
+	local released stopped started
 
 	hold L
 	enqueue "$1"
-	hung=("${WAITERS[@]}")
-	wait_until stands_by "${hung[0]}"
-	for pid in "${hung[@]}"; do
+	stopped=("${WAITERS[@]}")
+	wait_until stands_by "${stopped[0]}"
+	for pid in "${stopped[@]}"; do
 		hang "$pid"
 	done
 	enqueue 1
@@ -135,11 +135,11 @@ hung_ahead() {
 	started=$(cut -d' ' -f2 trace)
 	echo "started $(((started - released) / 1000000)) ms after the release"
 	[ $((started - released)) -lt $(($2 * 1000000000)) ]
-	for pid in "${hung[@]}"; do
+	for pid in "${stopped[@]}"; do
 		kill -CONT "$pid" $(pgrep -P "$pid")
 	done
 	WAIT_S=40 wait_until traced $(($1 + 1))
-	wait "${hung[@]}" "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
+	wait "${stopped[@]}" "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
 	nothing_left
 }
 
