@@ -52,7 +52,6 @@ class Checker(Sections):
     PROPERTIES = ("exclusion", "tokens", "forged", "order", "idle", "served", "statuses", "left")
 
     def check(self):
-        self.broken = set()  # jobs that a break of the proxy excuses
         self.find_grants()
         self.check_forged()
         self.check_exclusion()
@@ -135,13 +134,9 @@ class Checker(Sections):
             )
         ]
 
-    def may_have_been_broken(self, job):
-        """Whether the job's only attempt to connect may have been broken, and its wait over before another one. Each
-        break excuses one job: which connection will be the next through the proxy, nobody knows."""
-        if job.path != "proxy" or job.wait is None or job.wait * MS >= S or job.status != 69:
-            return False
-        self.broken.add(job.name)
-        return len(self.broken) <= sum(event["at"] <= job.ended for event in self.of("break"))
+    def is_impatient(self, job):
+        """Whether its wait may be over before a connection stands, on a busy machine."""
+        return job.wait is not None and job.wait * MS < S
 
     def check_wrap(self, job):
         allowed = {job.own} if job.finished else set()
@@ -156,7 +151,7 @@ class Checker(Sections):
                 allowed.add(0)
             # the whole machine may have stood still until the wait was over
             patience = S if job.wait is None else min(S, job.wait * MS // 2)
-            if outages or job.hit("stop") or self.late(job) > patience or self.may_have_been_broken(job):
+            if outages or job.hit("stop") or self.late(job) > patience or self.is_impatient(job):
                 allowed.add(69)
         if self.lost_its_lock(job) or job.hit("kill", "guard") or job.hit("stop", "guard"):
             allowed.add(76)
@@ -191,6 +186,8 @@ class Checker(Sections):
             if self.outages_of(job, (since, report["at"])) or job.hit("stop"):
                 allowed.add(69)
             if command == "acquire":
+                if self.is_impatient(job):
+                    allowed.add(69)
                 if (
                     job.removed
                     or job.wait is not None

@@ -127,6 +127,20 @@ newcomer() {
 	fine
 }
 
+@test "the checker excuses a newcomer that a slow look saw with the first waiter that was back after a loss of data" {
+	job one
+	job zero
+	seen zero one
+	later 5 data_lost
+	later 100 job two
+	LASTS=150 later 50 seen two one
+	later 160 section two 5
+	later 5 seen '' one
+	later 5 section one 6
+	ends zero 76
+	fine
+}
+
 @test "the checker reports a newcomer that got the lock when a waiter was back after a loss of data" {
 	newcomer one
 	violated 'order: lock x: two was granted token 5 before one'

@@ -448,6 +448,5 @@ class Harm:
         """Breaks the next connection, which is no outage: the client connects once more."""
         if self.round.ground.proxy and not self.busy & {"proxy", "server"}:
             for _ in range(1 + fault.which % 2):
-                self.round.journal.say("break", at=now())
                 self.round.ground.proxy.tell("snap up")
             self.round.counts["proxy breaks"] += 1

@@ -131,14 +131,15 @@ class Queue:
         """When the new server knows of waiters: after a loss of data, when the first of them is back."""
         if not outage.get("lost"):
             return outage["up"]
-        return self.back_since(outage)
+        look = self.first_back(outage)
+        return look and look["at"]
 
-    def back_since(self, outage):
-        """When one of the waiters from before the loss was there again, or None."""
+    def first_back(self, outage):
+        """The first look that saw one of the waiters from before the loss again, or None."""
         known = {owner for owner in self.first if self.looks[self.first[owner]]["at"] < outage["at"]}
         return next(
             (
-                look["at"]
+                look
                 for look in self.looks
                 if look["at"] >= outage["up"]
                 and (known & set(look["holders"]) or any(owner in known for owner, _ in look["queue"]))
@@ -151,8 +152,8 @@ class Queue:
         first = self.looks[self.first[owner]]["at"] if owner in self.first else at
         for event in self.history.outages:
             if event.get("lost") and event["at"] <= first and event["at"] <= at <= event["until"] + BACK_S * S:
-                since = self.back_since(event)
-                if since is None or at <= since + TOLD_MS * MS:
+                back = self.first_back(event)
+                if back is None or at <= back["until"] + TOLD_MS * MS:
                     return True
         return False
 
