@@ -25,21 +25,19 @@ static enum argument find_row(struct arguments *arguments, bool is_letter, const
 			      size_t length)
 {
 	const struct option_row *row, *found = NULL, *other = NULL;
+	bool is_whole = false;
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		const bool is_whole = !is_letter && row->name[length] == '\0';
-
+	for (size_t i = 0; !is_whole && (row = option_at(i)) != NULL; i++) {
 		if (is_letter ? row->letter != *text : strncmp(row->name, text, length) != 0)
 			continue;
 		/* no abbreviation of another, as --password is of --password-file */
+		is_whole = !is_letter && row->name[length] == '\0';
 		if (is_whole)
 			found = other = NULL;
 		if (option_is_for(row, arguments->command->bit, SOURCE_FLAG)) {
 			other = found;
 			found = row;
 		}
-		if (is_whole)
-			break;
 	}
 	arguments->row = found;
 	if (found && !other)
