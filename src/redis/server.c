@@ -456,11 +456,14 @@ const char *password_find(const char *text, size_t *length)
 
 void server_hide_password(char *url)
 {
-	size_t length;
-	const char *secret = password_find(url, &length);
+	char *scheme_end = strstr(url, "://"), *at = strrchr(url, '@');
+	char *user = scheme_end ? scheme_end + 3 : url, *colon;
 
-	if (secret)
-		memset(url + (secret - url), '*', length);
+	if (at == NULL || at < user)
+		return;
+	colon = memchr(user, ':', (size_t)(at - user));
+	for (char *secret = colon ? colon + 1 : user; secret < at; secret++)
+		*secret = '*';
 }
 
 bool server_is_list(const struct server *server)
