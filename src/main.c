@@ -70,7 +70,7 @@ static void print_help(const struct command *command, const struct options *opti
 
 static void tell_server(const struct messenger *messenger, const struct settings *settings)
 {
-	char where[600];
+	char where[WHERE_MAX_BYTES];
 
 	settings_where(&settings->options, option_named("url"), where, sizeof(where));
 	message_step(messenger, "the server is %s (%s)", settings->server.label,

@@ -203,7 +203,10 @@ if mode == 'stop' then
 	end
 	for line in string.gmatch(list_asked, '[^\n]+') do
 		local its_token, lease, its_mode, owner = match(line, '^(%S+) (%S+) (%S+) (.*)$')
-		local what, ttl, whose = stop_one(owner, its_token, number(lease) or 0, its_mode)
+		local what, ttl, whose
+		if owner then
+			what, ttl, whose = stop_one(owner, its_token, number(lease) or 0, its_mode)
+		end
 		if what then
 			answer[#answer + 1] = {what, ttl, whose, line}
 		end

@@ -46,7 +46,7 @@ struct command {
 	enum command_bit bit;
 	int least, most;            /* operands */
 	bool runs_words;            /* the words behind NAME are a command line of their own */
-	bool takes_lock;            /* told to syslog, and its help has groups */
+	bool takes_lock;            /* told to syslog, and its help has sections */
 	const struct layout *table; /* whose columns -o chooses, or NULL */
 	bool shows_options;         /* reads the variables and files for all commands */
 	int (*run)(const struct invocation *invocation, int *status, struct error *err);

@@ -73,8 +73,8 @@ void nearest_try(struct nearest *nearest, const char *candidate)
 
 /* ---- The words of other programs ---- */
 
-/* words: each with a blank before and behind it. meant: words to type, or a whole sentence if it
- * has a blank first. */
+/* words: each with a blank before and behind it. meant: words to type, or a whole sentence about a
+ * COMMAND if it has a blank first. */
 static const struct synonym {
 	const char *words, *meant;
 } synonyms[] = {
@@ -89,7 +89,6 @@ static const struct synonym {
 	{" --close -o ", " it is not needed, COMMAND never inherits the lock"},
 	{" --jobs -j ", "--slots"},
 	{" --host -p ", "--url redis://HOST:PORT"},
-	{" --password -a ", " all users could read it in ps: use --password-file"},
 };
 
 /* Finds what the word means, or NULL. An option means one that the command has. */
@@ -104,6 +103,8 @@ static const char *find_synonym(const char *word, const struct command *command)
 
 		if (!strstr(synonyms[i].words, whole))
 			continue;
+		if (*meant == ' ')
+			return command->takes_lock ? meant : NULL;
 		if (*meant != '-')
 			return meant;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(meant + 2, " "), meant + 2);

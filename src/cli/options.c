@@ -37,7 +37,7 @@ const char colour_words[COLOUR_COUNT][COLOUR_BYTES] = {
 	[COLOUR_NEVER] = "never",
 };
 
-/* The columns behind the group are named, and most rows have none. */
+/* The later columns are named, and most rows have none. */
 #define IN(member) .offset = offsetof(struct options, member)
 
 static const struct option_row option_rows[] = {
@@ -145,7 +145,7 @@ static const struct option_row option_rows[] = {
 	 COMMAND_LOG, SOURCE_FLAG},
 	{0, "plot", "", "draw when each job waited, and when it held the lock", OPTION_FLAG,
 	 IN(plot), COMMAND_LOG, SOURCE_FLAG},
-	{0, "watch", "DUR", "redraw every DUR until you press q", OPTION_PERIOD, IN(watch_ms),
+	{0, "watch", "DUR", "redraw every DUR until you press Ctrl-C", OPTION_PERIOD, IN(watch_ms),
 	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG, .fallback = "1s", 100, DAY_MS,
 	 "a duration from 100ms to 1d"},
 	{'a', "all", "", "show free locks, too", OPTION_FLAG, IN(all), COMMAND_STATUS, SOURCE_FLAG},
@@ -324,7 +324,7 @@ static const struct {
 	[OPTION_FILE] = {parse_word, A_TEXT, "a path"},
 	[OPTION_URL] = {parse_word, A_TEXT, "a URL"},
 	[OPTION_REASON] = {parse_reason, A_TEXT,
-			   "plain UTF-8 of at most 200 bytes, without control or bidi characters"},
+			   "at most 200 bytes of UTF-8 without control characters"},
 	[OPTION_COLUMNS] = {parse_word, A_TEXT, "a list of columns"},
 	[OPTION_COLUMN] = {parse_word, A_TEXT, "a column"},
 	[OPTION_OWNER] = {parse_word, A_TEXT, "an owner ID"},

@@ -118,8 +118,11 @@ static void tell_person(const struct lock *lock, const struct options *options)
 		return;
 	if (!shell_quote(quoted, sizeof(quoted), name))
 		strcpy(quoted, "NAME");
-	complain("lock %s is held by hand until %s; to give it back: fairlock release %s%s",
+	complain("lock %s is held by hand until %s; to give it back%s: fairlock release %s%s",
 		 lock->keys.shown, timestamp_until_minute(until, now_ms + left_ms, now_ms),
+		 options->url_is_flag || options->tls_is_flag || options->config
+			 ? ", with the same server's options"
+			 : "",
 		 name[0] == '-' ? "-- " : "", quoted);
 }
 

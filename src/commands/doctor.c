@@ -27,11 +27,11 @@ static int run_doctor(const struct invocation *invocation, int *status, struct e
 	struct lock_keys keys;
 	int result;
 
-	if (invocation->options->acl)
-		return print_acl(invocation, err);
 	for (int i = 0; i < invocation->argc; i++)
 		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
 			return -1;
+	if (invocation->options->acl)
+		return print_acl(invocation, err);
 	result = diagnose(&diagnosis, invocation, err);
 	report_print(&diagnosis);
 	*status = diagnosis.worst == ERROR     ? EXIT_ERRORS

@@ -139,7 +139,7 @@ static int release(struct owner_call *call, struct error *err)
 #define LOOK_MS 10500
 
 /* "TOKEN LEASE MODE OWNER", as the script wants it again. */
-#define HOLD_MAX_BYTES 256
+#define HOLD_MAX_BYTES 1024
 
 /* A hold that was asked. */
 struct asked_hold {

@@ -2,6 +2,7 @@
  * configuration file would have them. */
 #include "doctor/report.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static struct finding *find_place(struct diagnosis *all, const struct finding *n
 		last = old;
 		alike++;
 	}
-	if (new->consequence && alike == ALIKE_MAX) {
+	if (alike == ALIKE_MAX) {
 		last->more++;
 		return NULL;
 	}
@@ -72,8 +73,9 @@ __attribute__((format(printf, 6, 0))) static void add(struct diagnosis *all, enu
 			strlen(hint + strlen(SERVER_ERROR_HINT)) + 1);
 	place = find_place(all, new);
 	all->last = place ? place : new;
-	if (place == new && all->count < FINDINGS_MAX - 1)
+	if (place == new)
 		all->count++;
+	assert(all->count < FINDINGS_MAX);
 	if (place && all->place && place->place_count < PLACES_MAX)
 		place->places[place->place_count++] = all->place;
 	if (severity > all->worst)

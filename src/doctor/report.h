@@ -32,7 +32,8 @@ struct finding {
 	size_t place_count;
 };
 
-#define FINDINGS_MAX 100
+/* The checks have fewer kinds, and of one kind ten are listed. */
+#define FINDINGS_MAX 500
 #define FOLDER_MAX_BYTES 400
 
 /* All about a URL. */

@@ -19,8 +19,6 @@
 #include "redis/client.h"
 #include "redis/reply.h"
 
-#define DIGITS "0123456789"
-
 /* The server keeps at least so many events. */
 #define LOG_LENGTH 1000
 

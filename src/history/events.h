@@ -1,4 +1,4 @@
-/* The events of locks: asked of the server with the log script, and added to a table. Then what
+/* The events of locks: asked of the server, and added to a table. Then what
  * `log` makes of them: intervals, figures, and a drawing. */
 #pragma once
 

@@ -382,8 +382,7 @@ static bool has_slots(const struct holder *holder)
 	return holder->mode == MODE_SLOT && (holder->count > 1 || want_slots(holder->want) > 1);
 }
 
-/* Whether the holders take one of another number of slots than the waiter. */
-static bool is_of_other_count(const struct holder *holder)
+bool holder_is_of_other_count(const struct holder *holder)
 {
 	return holder->slots > 0 && *holder->want == '#' &&
 	       want_slots(holder->want) != holder->slots;
@@ -393,7 +392,7 @@ static bool is_of_other_count(const struct holder *holder)
 static bool fits(const struct holder *holder)
 {
 	if (holder->mode == MODE_SLOT)
-		return !is_of_other_count(holder) && holder->count < wanted_slots(holder);
+		return !holder_is_of_other_count(holder) && holder->count < wanted_slots(holder);
 	return strcmp(holder->want, MODE_SHARED) == 0 && holder->mode == MODE_SHARED[0];
 }
 
@@ -491,7 +490,7 @@ const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 {
 	size_t length;
 
-	if (is_of_other_count(holder))
+	if (holder_is_of_other_count(holder))
 		snprintf(text, OWNER_SHOWN_BYTES, "all others take one of %" PRId64 " slots",
 			 holder->slots);
 	else if (has_slots(holder))

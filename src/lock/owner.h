@@ -106,6 +106,9 @@ struct holder {
 	bool is_last; /* other waiters come before it, if it fits */
 };
 
+/* Whether they take one of another number of slots than the waiter. */
+bool holder_is_of_other_count(const struct holder *holder);
+
 /* Writes "held by COMMAND (pid PID, USER@HOST) for TIME", or "... and 11 others that share it"; or
  * "held by hand until 14:00, USER@HOST: REASON"; or
  * "all 3 slots are held, the next lease ends in TIME"; or "all others take one of 4 slots"; or

@@ -321,7 +321,7 @@ static int check_above(struct waiting *w, struct error *err)
 	const char beside = want_is_slot(want) ? MODE_SLOT : *want;
 
 	if (w->due.above_ms == NEVER_MS || !w->view.is_known ||
-	    (holder->count > 1 && holder->mode == beside))
+	    (holder->count > 1 && holder->mode == beside && !holder_is_of_other_count(holder)))
 		return 0;
 	if (owner_is_above(holder->owner))
 		return fail(

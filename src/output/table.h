@@ -95,8 +95,8 @@ void table_row_number(struct table_row *row, enum column_id id, int64_t number);
 struct table;
 
 /* Makes an empty table with the columns that the options and the layout ask for; both must outlive
- * it. With --follow, JSON is an object a line. Returns NULL
- * with *err: STATUS_USAGE for an unknown column. */
+ * it. With --follow, JSON is an object a line. Returns NULL with *err: STATUS_USAGE for an unknown
+ * column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
 

@@ -113,7 +113,7 @@ static void draw(struct screen *screen, const char *title)
 	for (int row = 1; row < screen->rows && !screen->is_cleared; row++)
 		putchar('\n');
 	screen->is_cleared = true;
-	fputs("\033[H", stdout);
+	fputs("\033[H\033[?7l", stdout); /* the end of a long line is cut off */
 	put_title(screen, title);
 	if (screen->rows >= HEAD_ROWS) {
 		putchar('\n');
@@ -121,7 +121,7 @@ static void draw(struct screen *screen, const char *title)
 	}
 	if (screen->rows > HEAD_ROWS)
 		put_text(screen, screen->rows - HEAD_ROWS);
-	fputs("\033[J", stdout);
+	fputs("\033[J\033[?7h", stdout);
 }
 
 int watch_run(const struct watch *watch, struct error *err)

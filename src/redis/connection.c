@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -320,10 +321,15 @@ static void greet(struct connection *connection, int argc, const char **argv)
 	connection->handshake.due++;
 }
 
-/* The password that the file has now, or else the one that is known. */
+/* The password that the file has now, or else the one that is known. A pipe that nobody writes into
+ * would block a holder. */
 static const char *fresh(const char *file, const char *known, char text[PASSWORD_MAX_BYTES + 2])
 {
-	return file && !password_read(read_file_open(file), text) ? text : known;
+	struct stat its;
+
+	if (!file || stat(file, &its) < 0 || !S_ISREG(its.st_mode))
+		return known;
+	return password_read(read_file_open(file), text) ? known : text;
 }
 
 /* A sentinel gets the user and the password for sentinels, or else those for the server. It may

@@ -53,6 +53,12 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	assert_output ''
 }
 
+@test "inside a slot of one count, it ends with 64 if it wants one of another, also beside other holders" {
+	"$FAIRLOCK" acquire --slots 3 -l 10m job >/dev/null
+	run -64 timeout -k 1 20 "$FAIRLOCK" wrap --slots 3 job sh -c "$(stranger) wrap --slots 4 job true"
+	[[ $output =~ $ENDLESS ]]
+}
+
 @test "inside a slot, it ends with 64 if no slot can become free for it" {
 	local slots
 

@@ -69,8 +69,8 @@ answered() {
 		acquire --jobs 4 x | there is no such option, did you mean --slots?
 		--host db status | there is no such option, did you mean --url redis://HOST:PORT?
 		status -p 7001 | there is no such option, did you mean --url redis://HOST:PORT?
-		renew -a sesame x | all users could read it in ps: use --password-file
-		status --password sesame | all users could read it in ps: use --password-file
+		status --password sesame | there is no such option, did you mean --password-file?
+		queue -a x | only status has it
 		-n x true | only wrap and acquire have it; put it behind the command
 		--wait 5 x true | only wrap, acquire and release have it; put it behind the command
 		wrap --wiat 5 x true | there is no such option, did you mean --wait?

@@ -207,7 +207,7 @@ subscribed() {
 # refuses_reason TEXT SHOWN
 refuses_reason() {
 	run -64 "$FAIRLOCK" wrap --reason "$1" job true
-	assert_output "fairlock: cannot use option '--reason': '$2' is not plain UTF-8 of at most 200 bytes, without control or bidi characters
+	assert_output "fairlock: cannot use option '--reason': '$2' is not at most 200 bytes of UTF-8 without control characters
 Try 'fairlock wrap --help'."
 	[ "${#lines[0]}" -lt 160 ]
 }

@@ -10,7 +10,7 @@ setup() {
 
 # lacking COMMAND SCRIPT ARG...: calls the script as a user who may do everything except COMMAND
 lacking() {
-	cli ACL SETUSER limited reset on '>SECRET' '~*' '&*' +@all -sort "-$1" >/dev/null
+	cli ACL SETUSER limited reset on '>SECRET' '~*' '&*' +@all -flushall "-$1" >/dev/null
 	cli() {
 		"$CLI" -s "$SERVER_SOCKET" --user limited --pass SECRET --no-auth-warning "$@" 3>&- 4>&-
 	}

@@ -130,7 +130,7 @@ refuses() {
 
 @test "a command and key that were denied are cut with dots" {
 	start_server
-	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -sort -pexpire >/dev/null
+	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -flushall -pexpire >/dev/null
 	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap job true
 	assert_output --partial ": this user may not run 'PEXPIRE job'; see"
 	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap deploy-to-production-in-europe true
