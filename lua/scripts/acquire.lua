@@ -52,7 +52,8 @@ local NEEDED = {{'SUBSCRIBE', CHANNEL}, {'PUBLISH', CHANNEL, '0'}, {'PEXPIRE', L
 	{'HSET', STATE, '0', '0'}, {'HDEL', STATE, '0'}}
 for _, words in ipairs(check and NEEDED or {}) do
 	if not check(unpack(words)) then
-		return redis.error_reply("NOPERM this user has no permissions to run '" .. words[1] .. ' ' .. words[2] .. "'")
+		local command = words[1] .. ' ' .. words[2]
+		return redis.error_reply("NOPERM this user has no permissions to run '" .. command .. "'")
 	end
 end
 
