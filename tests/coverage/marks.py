@@ -86,7 +86,7 @@ def put(files, folder):
             marked += [source[end:at], text % (module + ":" + name) if name else text]
             end = at
         marked.append(source[end:])
-        if module == "base.lua":
+        if "/scripts/" in path:
             marked.insert(1, DEFINITION)
         with open(os.path.join(folder, module), "w", encoding="utf-8") as file:
             file.write("".join(marked))
