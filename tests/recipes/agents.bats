@@ -69,34 +69,3 @@ agent() {
 	wait_until grep -q 'mkdir: ' second.said
 	rmdir in
 }
-
-@test "check-in-turn runs another command where the agent is, and keeps its status" {
-	mkdir shop/part
-	run -3 cron "cd shop/part; ../scripts/check sh -c 'pwd; fairlock status -q check-shop || exit; exit 3'"
-	assert_output "$PWD/shop/part"
-	run -0 cron "cd shop/part; touch $PWD/go; ../scripts/check"
-	assert_equal "$(<ran)" shop
-}
-
-@test "check-in-turn finds one name for all spellings of a repository's address" {
-	local address
-
-	for address in https://git.example.com/team/shop.git ssh://git@git.example.com:22/team/shop git@git.example.com:shop.git \
-		/srv/shop/.git /srv/shop/; do
-		git -C shop config remote.origin.url "$address"
-		# shellcheck disable=SC2016
-		run -0 cron 'cd shop; scripts/check sh -c "echo \$FAIRLOCK_NAME"'
-		assert_output check-shop
-	done
-}
-
-@test "check-in-turn runs no test when its turn does not come in time, and stops tests that take too long" {
-	hold check-shop
-	sed -i 's/--wait 1h/--wait 100ms/; s/30m/200ms/' shop/scripts/check
-	run -75 cron 'cd shop; timeout 20 scripts/check'
-	[ ! -e ran ]
-	"$FAIRLOCK" release --stop check-shop
-	run -124 cron 'cd shop; timeout 20 scripts/check'
-	assert_output --partial 'held for 200ms, as long as --max-hold allows'
-	ended "$(<pid)"
-}

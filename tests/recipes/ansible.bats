@@ -72,16 +72,6 @@ stay='echo {{ inventory_hostname }} >>ran; while test -e hosts && ! test -e go; 
 	wait_until is_free deploy-shop
 }
 
-@test "the recipe for Ansible frees the lock when a host cannot be reached" {
-	program ssh 'exit 255'
-	sed -i 's/^one .*/one ansible_connection=ssh ansible_ssh_retries=0/' hosts
-	deploy 'echo ran >>ran'
-	run -4 play
-	assert_line --partial UNREACHABLE
-	has_lines 1 ran
-	is_free deploy-shop
-}
-
 @test "the recipe for Ansible frees the lock when its controller is killed" {
 	deploy "$stay"
 	starts_to_play said
@@ -90,32 +80,6 @@ stay='echo {{ inventory_hostname }} >>ran; while test -e hosts && ! test -e go; 
 	kill -KILL "$PLAYBOOK"
 	wait_until is_free deploy-shop
 	touch go
-}
-
-@test "the recipe for Ansible deploys nothing when its turn does not come in time" {
-	hold deploy-shop
-	deploy 'echo ran >>ran'
-	sed -i 's/--wait=10m/--wait=100ms/' ansible-locked.yml
-	run -2 play
-	assert_line --partial 'cannot get lock deploy-shop'
-	[ ! -e ran ]
-}
-
-@test "the recipe for Ansible fails when its lock was lost meanwhile" {
-	deploy 'test {{ inventory_hostname }} = two || fairlock release --force deploy-shop'
-	run -2 play
-	assert_line --partial 'Give the lock deploy-shop back'
-	assert_line --partial '"rc": 76'
-}
-
-@test "the recipe for Ansible takes the lock with --limit, --tags and --check, too" {
-	deploy 'fairlock status -q deploy-shop && echo ran >>ran'
-	run -0 play --limit two --tags web
-	has_lines 1 ran
-	hold deploy-shop
-	sed -i 's/--wait=10m/--wait=100ms/' ansible-locked.yml
-	run -2 play --check --tags web
-	assert_line --partial 'cannot get lock deploy-shop'
 }
 
 @test "the wrap around ansible-playbook stops a deploy with all its processes when the lock is lost" {
@@ -129,11 +93,4 @@ stay='echo {{ inventory_hostname }} >>ran; while test -e hosts && ! test -e go; 
 	ends_with 76 "$job"
 	ended "$(sed -n 1p ran)"
 	ended "$(sed -n 2p ran)"
-}
-
-@test "the recipe for Ansible does not wait inside a wrap of its lock" {
-	deploy 'echo ran >>ran'
-	run -0 cron "ANSIBLE_INVENTORY=$PWD/hosts fairlock wrap deploy-shop -- ansible-playbook ansible-locked.yml"
-	has_lines 2 ran
-	is_free deploy-shop
 }

@@ -38,10 +38,10 @@ part() {
 
 # The runners of GitHub and GitLab set CI=true.
 
-# start COMMAND...: runs it on the host in the background, through the words of IN, with the variables of VARIABLES only. Sets JOB,
+# start COMMAND...: runs it on the host in the background, with the variables of VARIABLES only. Sets JOB,
 # and writes `log`.
 start() {
-	background "$HOST" "${IN[@]}" env --default-signal=INT -i HOME="$PWD" PATH=/usr/local/bin:/usr/bin:/bin \
+	background "$HOST" env --default-signal=INT -i HOME="$PWD" PATH=/usr/local/bin:/usr/bin:/bin \
 		"${VARIABLES[@]}" "$@" >>log 2>&1
 	JOB=$!
 }
@@ -82,29 +82,18 @@ github_steps() {
 	start bash runner
 }
 
-# cancel: stops the process of the step that runs as GitHub does
-cancel() {
-	local signal
-
-	for signal in INT TERM KILL; do
-		pkill -$signal -P "$JOB" || return 0
-		sleep 0.3
-	done
-}
-
-# gitlab JOB: its script runs in a process group of its own.
+# gitlab JOB: starts its script
 gitlab() {
 	mapfile -t VARIABLES < <(echo CI=true; echo FAIRLOCK_PASSWORD=secret
 		part gitlab-ci.yml variables | sed 's,\$CI_JOB_URL,https://git.example.com/shop/-/jobs/4711,')
 	: >lines
 	[ "$1" = deploy ] || part gitlab-ci.yml "$1" before_script >>lines
 	part gitlab-ci.yml "$1" script >>lines
-	start setsid bash -eo pipefail lines
+	start bash -eo pipefail lines
 }
 
 gitlab_after_script() {
 	part gitlab-ci.yml migrate-and-deploy after_script >after
-	IN=()
 	start bash -e after
 	ends_with 0 "$JOB"
 }
@@ -126,27 +115,10 @@ report() {
 	start "${words[@]}"
 }
 
-# The text of a script that waits for its child, as most do, and writes both process ids.
-# shellcheck disable=SC2016
-STAYS='sleep 600 & echo $$ $! >pids; wait'
-
-# runs_under_lock: succeeds if a script of the text STAYS runs, and the lock is held
-runs_under_lock() { [ -s pids ] && "$FAIRLOCK" status -q deploy; }
-
-# nothing_runs: succeeds if that script and its child are gone
-nothing_runs() {
-	local pid
-
-	for pid in $(<pids); do
-		ended "$pid" || return
-	done
-}
-
-@test "the step of github-deploy.yml runs its commands under the lock, and fails with the first one that fails" {
+@test "the commands of github-deploy.yml run under the lock, and the first one that fails ends them" {
 	github_deploy
 	ends_with 0 "$JOB"
 	assert_equal "$(<done)" $'migrated\ndeployed production'
-	is_free deploy
 	script migrate.sh 'exit 3'
 	github_deploy
 	ends_with 3 "$JOB"
@@ -154,137 +126,41 @@ nothing_runs() {
 	[ "$(wc -l <done)" = 2 ]
 }
 
-@test "the step of github-deploy.yml waits for its turn, and its log says for which run" {
-	script deploy.sh "$STAYS"
-	github_deploy
-	wait_until runs_under_lock
-	script deploy.sh 'touch deployed'
-	github_deploy
-	wait_until grep -q 'held by .*shop/site, run 4711' log
-	[ ! -e deployed ]
-	kill $(<pids)
-	ends_with 0 "$JOB"
-	[ -e deployed ]
-}
-
-@test "all steps of github-steps.yml run under one lock, which the last one gives back, also if a step fails" {
-	# shellcheck disable=SC2016
-	script migrate.sh 'fairlock status --noheadings -o OWNER deploy | tr -d " " >owner; echo "$FAIRLOCK_OWNER" >told'
-	github_steps
-	ends_with 0 "$JOB"
-	[ -s told ]
-	diff owner told
-	assert_equal "$(<done)" 'deployed production'
-	is_free deploy
-	script migrate.sh 'exit 3'
-	github_steps
-	ends_with 3 "$JOB"
-	is_free deploy
-}
-
-@test "a run of github-deploy.yml or github-steps.yml that is cancelled while it waits does not run, and the next waiter gets the lock" {
-	local example
-
-	for example in github_deploy github_steps; do
-		hold deploy
-		$example
-		wait_until in_queue deploy 1
-		cancel
-		run ! wait "$JOB"
-		kill "$HOLDER"
-		run -0 "$FAIRLOCK" wrap --wait 20s deploy true
-	done
-	[ ! -e done ]
-}
-
-@test "nothing of a cancelled deploy runs when github-deploy.yml and github-steps.yml free the lock" {
-	local example
-
-	script deploy.sh "trap 'touch told; exit' TERM; $STAYS"
-	for example in github_deploy github_steps; do
-		rm -f pids told
-		$example
-		wait_until runs_under_lock
-		cancel
-		wait_until is_free deploy
-		nothing_runs
-		[ -e told ]
-		ends_with 137 "$JOB"
-	done
-}
-
-@test "the job deploy of gitlab-ci.yml runs its command under the lock, and ends with its status" {
-	gitlab deploy
-	ends_with 0 "$JOB"
-	assert_equal "$(<done)" $'built\ndeployed production'
-	script deploy.sh 'exit 3'
-	gitlab deploy
-	ends_with 3 "$JOB"
-	is_free deploy
-}
-
-@test "the job deploy of gitlab-ci.yml waits for its turn, shows for which job, and leaves the queue if it is cancelled" {
+@test "github-deploy.yml and the job deploy of gitlab-ci.yml wait for their turn, and say for which run" {
 	script build.sh true
-	hold --reason "another deploy" deploy
+	hold --reason 'another deploy' deploy
+	github_deploy
+	wait_until in_queue deploy 1
 	gitlab deploy
+	wait_until in_queue deploy 2
 	wait_until grep -q 'held by .*another deploy' log
 	run -0 "$FAIRLOCK" queue --raw --noheadings -o REASON deploy
-	assert_output https://git.example.com/shop/-/jobs/4711
-	kill -TERM -- "-$JOB"
-	ends_with 143 "$JOB"
-	in_queue deploy 0
-	[ ! -e done ]
+	assert_line --index 0 --partial 'run\x204711'
+	assert_line --index 1 https://git.example.com/shop/-/jobs/4711
+	kill "$HOLDER"
+	ends_with 0 "$JOB"
+	assert_equal "$(<done)" $'migrated\ndeployed production\ndeployed production'
 }
 
-@test "nothing of a cancelled job of gitlab-ci.yml runs when the lock is free" {
-	local name
+@test "the steps of github-steps.yml and the lines of gitlab-ci.yml run under one lock, which is given back at the end" {
+	local job
 
-	script deploy.sh "$STAYS"
-	for name in deploy migrate-and-deploy; do
-		rm -f pids
-		gitlab $name
-		wait_until runs_under_lock
-		kill -TERM -- "-$JOB"
-		wait_until is_free deploy
-		nothing_runs
-		ends_with 143 "$JOB"
-	done
-}
-
-@test "the job migrate-and-deploy of gitlab-ci.yml holds one lock during its script, in a shell and in a container" {
 	# shellcheck disable=SC2016
 	script migrate.sh 'fairlock status --noheadings -o OWNER deploy | tr -d " " >owner; echo "$FAIRLOCK_OWNER" >told'
-	for IN in '' 'unshare --pid --fork --kill-child --mount-proc'; do
-		read -ra IN <<<"$IN"
-		gitlab migrate-and-deploy
+	for job in github_steps 'gitlab migrate-and-deploy'; do
+		$job
 		ends_with 0 "$JOB"
 		[ -s told ]
 		diff owner told
-		gitlab_after_script
+		[ "$job" = github_steps ] || gitlab_after_script
 		is_free deploy
 	done
 	assert_equal "$(<done)" $'deployed production\ndeployed production'
-}
-
-@test "the job migrate-and-deploy of gitlab-ci.yml ends with the status of a command that fails, and gives the lock back" {
 	script migrate.sh 'exit 3'
-	gitlab migrate-and-deploy
-	ends_with 3 "$JOB"
-	wait_until is_free deploy
-	[ ! -e done ]
-}
-
-@test "github-steps.yml and the job migrate-and-deploy of gitlab-ci.yml stop the deploy and fail if their lock is broken" {
-	local job
-
-	script deploy.sh "$STAYS"
 	for job in github_steps 'gitlab migrate-and-deploy'; do
-		rm -f pids
 		$job
-		wait_until runs_under_lock
-		"$FAIRLOCK" release --force deploy
-		ends_with 76 "$JOB"
-		nothing_runs
+		ends_with 3 "$JOB"
+		wait_until is_free deploy
 	done
 }
 

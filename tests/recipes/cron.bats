@@ -77,11 +77,3 @@ has_ended() {
 	start_cron
 	wait_until mailed '^fairlock: lock import was held for 1s, as long as --max-hold allows; stopping /usr/local/bin/import$'
 }
-
-@test "cron mails the message of fairlock about a server that cannot be reached" {
-	put /etc/fairlock.conf <<<'url = redis://lock.example.com:1'
-	put /etc/cron.d/fairlock < <(sed 's/^\(FAIRLOCK_CONNECT_TIMEOUT\)=.*/\1=1s/' "$EXAMPLES/crontab")
-	start_cron
-	wait_until mailed '^fairlock: cannot reach '
-	[ ! -e ran ]
-}

@@ -80,24 +80,6 @@ restic backup --quiet srv$'
 	restic check --quiet
 }
 
-@test "restic-nightly prunes once a week, and again after a prune that failed" {
-	restic backup --quiet srv
-	run -0 nightly command srv
-	refute_output
-	# prune has left one snapshot of the day
-	has_snapshots 1
-	run -0 nightly command srv
-	has_snapshots 2
-	"$FAIRLOCK" release --forget-run restic-prune
-	# shellcheck disable=SC2016
-	program restic 'test "$1" != forget || exit 5; exec /usr/bin/restic "$@"'
-	run -5 nightly command srv
-	has_snapshots 3
-	rm bin/restic
-	run -0 nightly command srv
-	has_snapshots 1
-}
-
 @test "restic-nightly prunes after a backup that was killed, and that left restic's lock in the repository" {
 	starts_long_backup
 	kill -KILL "$(<long.pid)"
@@ -107,12 +89,4 @@ restic backup --quiet srv$'
 	refute_output
 	owns_repository 0
 	restic check --quiet
-}
-
-@test "restic-nightly fails when its backup fails, and does not prune" {
-	run ! nightly command /none-such
-	assert_output --partial none-such
-	run -1 "$FAIRLOCK" status -q restic
-	run -0 --separate-stderr "$FAIRLOCK" log --raw --noheadings restic-prune
-	refute_output
 }

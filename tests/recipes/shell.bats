@@ -67,42 +67,6 @@ setup() {
 	has_lines 1 ran
 }
 
-# used: prints the line that the head of backup-function.sh says
-used() { said_in backup-function.sh with_backup_lock; }
-
-@test "backup-function.sh holds the lock while the function runs, frees it, and keeps the status" {
-	{ cat "$EXAMPLES/backup-function.sh" && used; } >script
-	# shellcheck disable=SC2016
-	program pg_dump 'echo "$@" >>dumps; fairlock status -q backup && echo held >>dumps; exit 4'
-	run -4 cron '. ./script'
-	assert_equal "$(<dumps)" $'-f shop.sql shop\nheld'
-	is_free backup
-}
-
-@test "backup-function.sh keeps the status under set -e, also if the lock is lost meanwhile" {
-	{
-		echo 'set -e'
-		cat "$EXAMPLES/backup-function.sh"
-		# shellcheck disable=SC2016
-		echo 'with_backup_lock "$@" || echo "ended with $?"; with_backup_lock "$@"'
-	} >script
-	PATH=$PWD/bin:$PATH run -3 sh script sh -c 'fairlock release -q --force backup; exit 3'
-	assert_line 'ended with 3'
-	PATH=$PWD/bin:$PATH run -0 sh script sh -c 'fairlock release -q --force backup'
-	assert_line --partial 'cannot release lock backup'
-	is_free backup
-}
-
-@test "backup-function.sh frees the lock when its shell is killed" {
-	{ cat "$EXAMPLES/backup-function.sh" && used; } >script
-	program pg_dump 'echo $$ >pid; exec sleep 600'
-	as_cron background 'echo $$ >shell; . ./script'
-	wait_until test -s pid
-	kill -KILL "$(<shell)"
-	wait_until is_free backup
-	kill "$(<pid)"
-}
-
 # metrics_line: prints the command of metrics-crontab, with a folder of ours
 metrics_line() {
 	sed -n 's/^\* \* \* \* \*	root	//p' "$EXAMPLES/metrics-crontab" | sed "s,/var/lib/prometheus/node-exporter,$PWD/textfiles,"

@@ -42,18 +42,6 @@ setup() {
 	run -3 cron 'terraform-locked -chdir=shop destroy'
 }
 
-@test "terraform-locked has a lock for each workspace and each project" {
-	hold terraform-shop-default
-	touch go
-	echo production >shop/workspace
-	run -0 cron 'terraform-locked -chdir=shop apply'
-	run -0 cron 'TERRAFORM_PROJECT=web terraform-locked -chdir=shop lock-name'
-	assert_output terraform-web-production
-	echo default >shop/workspace
-	run -75 cron 'FAIRLOCK_WAIT=100ms timeout 20 terraform-locked -chdir=shop apply'
-	assert_equal "$(<ran)" '<terraform-shop-production><-chdir=shop><apply>'
-}
-
 @test "terraform-locked runs what changes no state without a lock" {
 	hold terraform-shop-default
 	touch go
@@ -61,35 +49,9 @@ setup() {
 	assert_equal "$(<ran)" $'<no lock><fmt>\n<no lock><-version>\n<no lock>\n<no lock><workspace><list>'
 }
 
-@test "terraform-locked runs a plan and its apply under one lock" {
-	as_cron background "cd shop; $(said_in terraform-locked 'fairlock wrap')"
-	wait_until has_lines 1 ran
-	background "$FAIRLOCK" wrap terraform-shop-default sh -c 'echo after >>ran'
-	wait_until in_queue terraform-shop-default 1
-	touch go
-	wait_until has_lines 3 ran
-	assert_equal "$(<ran)" '<terraform-shop-default><plan><-out=plan>
-<terraform-shop-default><apply><plan>
-after'
-}
-
 # starts_apply: in the background, where a shell would have it ignore SIGINT
 starts_apply() {
 	as_cron background 'exec env --default-signal=INT terraform-locked -chdir=shop apply'
-}
-
-@test "terraform-locked frees the lock when it is killed, and Terraform is gone by then" {
-	local job terraform
-
-	# shellcheck disable=SC2016
-	program terraform 'case "$*" in *show) echo default ;; *) echo $$ >pid; exec sleep 600 ;; esac'
-	starts_apply
-	job=$!
-	wait_until test -s pid
-	terraform=$(<pid)
-	kill -KILL "$job"
-	wait_until is_free terraform-shop-default
-	ended "$terraform"
 }
 
 @test "terraform-locked lets Terraform end what it is doing when it must stop" {

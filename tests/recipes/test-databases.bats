@@ -65,18 +65,3 @@ with_database() {
 	assert_output first,after
 	assert_equal "$(<used)" db1.sqlite
 }
-
-@test "with-test-database keeps the status of the tests, and refuses to run nothing" {
-	run -3 with_database command "sh -c 'exit 3'"
-	run -64 with_database command ''
-	assert_output --partial usage
-	is_free test-databases
-}
-
-@test "with-test-database runs nothing when the template is missing" {
-	rm databases/template.sqlite
-	touch go
-	run -1 with_database command 'itest run'
-	assert_output --partial template.sqlite
-	[ ! -e used ]
-}

@@ -34,24 +34,6 @@ setup() {
 	[ ! -s said ]
 }
 
-@test "the owner id that a script reads from acquire is alone, also on a terminal" {
-	terminal 200
-	type_line 'clear; owner=$("$FAIRLOCK" acquire job); echo "<$owner>"; "$FAIRLOCK" release --owner "$owner" job; echo ended $?'
-	wait_until shows '^<[0-9a-f-]{36}:[0-9]+>$'
-	wait_until shows '^ended 0$'
-}
-
-@test "the waiting line says until when who holds the lock by hand, and why" {
-	terminal 120
-	"$FAIRLOCK" acquire -l 2h --reason 'postgres 17 upgrade' job
-	wait_on_terminal
-	wait_until shows "^fairlock: job: place 1 of 1, waited .*, held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}, $(id -un)@$(uname -n): postgres 17 upgrade"
-	resize 60
-	wait_until shows ', held by hand '
-	"$FAIRLOCK" release --force job
-	wait_until shows '^got it$'
-}
-
 @test "on a terminal, release without an owner gives back the hold that this user took by hand, and says whose it was" {
 	local owner
 

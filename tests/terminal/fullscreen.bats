@@ -38,19 +38,6 @@ edit_file() {
 	restored 0
 }
 
-@test "vi edits a file under wrap after a wait, and the waiting line has left the screen" {
-	hold job
-	type_line '"$FAIRLOCK" wrap job -- vi file'
-	wait_until shows 'waited'
-	kill "$HOLDER"
-	wait_until shows '^~$'
-	shows_not 'waited'
-	edit_file 'another line'
-	wait_until shows 'wrap job'
-	shows_not 'waited'
-	restored 0
-}
-
 @test "Ctrl-Z stops vi under wrap, the lock stays held, and fg goes on with vi" {
 	type_line '"$FAIRLOCK" wrap job -- vi file'
 	wait_until shows '^~$'
@@ -60,21 +47,6 @@ edit_file() {
 	type_line 'clear; fg'
 	edit_file 'a third line'
 	restored 0
-}
-
-@test "vi has time to give the screen back when the wrapper gets a signal" {
-	local signo
-
-	for signo in TERM HUP KILL; do
-		type_line '"$FAIRLOCK" wrap job -- vi file'
-		wait_until shows '^~$'
-		kill -s "$signo" "$(pane_child)"
-		wait_until shows_not '^~$'
-		type_line 'stty sane; clear; echo alive' # vi leaves its own settings behind when it is killed
-		wait_until shows '^alive$'
-		[ "$(on_terminal display-message -p '#{alternate_on}')" = 0 ]
-		wait_until is_free job
-	done
 }
 
 @test "wrap ends and frees the lock or leaves the queue when its terminal is closed" {
@@ -91,38 +63,6 @@ edit_file() {
 	wait_until in_queue next 1
 	on_terminal kill-server
 	wait_until in_queue next 0
-}
-
-@test "less pages under wrap, and q ends it" {
-	seq 500 >numbers
-	type_line '"$FAIRLOCK" wrap job -- less numbers'
-	wait_until shows '^23$'
-	press Space
-	wait_until shows '^46$'
-	press q
-	restored 0
-}
-
-@test "an interactive shell under wrap has job control" {
-	type_line "\"\$FAIRLOCK\" wrap job -- env PS1='inner ' bash --norc --noprofile -i"
-	wait_until shows '^inner $|^inner$'
-	type_line 'sh -c "echo started; exec sleep 600"'
-	wait_until shows '^started$'
-	press C-z
-	wait_until shows 'Stopped'
-	"$FAIRLOCK" status -q job
-	type_line 'kill -KILL %1; while kill -0 %1 2>/dev/null; do :; done; exit 7'
-	wait_until is_free job
-	restored 7
-}
-
-@test "COMMAND reads a password without echo" {
-	type_line "\"\$FAIRLOCK\" wrap job -- sh -c 'stty -echo; printf \"password: \"; read -r x; stty echo; echo; echo \${#x} characters'"
-	wait_until shows '^password:'
-	type_line 'secret'
-	wait_until shows '^6 characters$'
-	shows_not 'secret'
-	restored 0
 }
 
 @test "wrap works in a pipeline, a substitution, and under timeout, nohup and script, if the lock is free or busy" {

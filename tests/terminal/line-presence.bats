@@ -67,42 +67,6 @@ setup() {
 	wait_until shows '^got it$'
 }
 
-@test "if room is short, the waiting line leaves out the pid and the host's domain, and cuts the command" {
-	hold job
-	held_by $'db1.example.com\t4711\tpostgres\t/usr/local/bin/pg_dump --format=custom shop'
-	terminal 80
-	wait_on_terminal
-	wait_until shows '^job: place 1 of 1, waited [0-9]+s, held by /usr/.*\.\.\. \(postgres@db1\) for [0-9]+s$'
-}
-
-@test "the waiting line shows the reason behind the command" {
-	hold job
-	held_by $'db1\t4711\tann\tpg_dump\tnightly copy'
-	terminal 120
-	wait_on_terminal
-	wait_until shows 'by pg_dump: nightly copy \(pid 4711, ann@db1\) for'
-}
-
-@test "a waiter in the background of a terminal prints the reports of --report, and none in the foreground" {
-	hold job
-	terminal
-	type_line 'clear; "$FAIRLOCK" wrap --report 1s job true &'
-	wait_until shows '^fairlock: waiting for lock job: place 1 of 1, waited [1-9]s, held by sleep 600 '
-	type_line 'clear; fg'
-	wait_until shows '^(fairlock: )?job: place 1 of 1, waited [0-9]+s'
-	sleep 2.5 # two reports would come in this time
-	run ! shows '^fairlock: waiting for lock job'
-	press C-c
-}
-
-@test "a waiter in the background under tostop prints its message without being stopped" {
-	hold job
-	terminal
-	type_line 'clear; stty tostop; "$FAIRLOCK" wrap --wait 1s job true & wait $!; echo ended $?; stty -tostop'
-	wait_until shows '^ended 75$'
-	shows '^fairlock: cannot get lock job: timed out after 1s; held by sleep 600 '
-}
-
 @test "a waiter whose terminal Ctrl-S has stopped takes its turn all the same" {
 	hold job
 	terminal
@@ -126,48 +90,6 @@ setup() {
 	wait_until ended "$(<pid)"
 	press C-q
 	wait_until shows '^>'
-}
-
-@test "a waiter draws no line and asks for none with --quiet, a short wait, or standard error in a file" {
-	hold job
-	monitor_requests
-	terminal
-	type_line 'clear; "$FAIRLOCK" wrap -w 2s job true 2>errors; echo ended $?'
-	wait_until shows '^ended 75$'
-	grep -qx 'fairlock: cannot get lock job: timed out after 2s; held by sleep 600 (.*) for [0-9a-z]*' errors
-	[ "$(wc -l <errors)" = 1 ]
-	type_line 'clear; "$FAIRLOCK" wrap -q -w 2s job true; echo ended $?'
-	wait_until shows '^ended 75$'
-	type_line 'clear; "$FAIRLOCK" wrap -n job true; "$FAIRLOCK" wrap -w 100ms job true; echo ended $?'
-	wait_until shows '^ended 75$'
-	shows_not 'waited'
-	run ! grep -q "$VIEW" monitor
-	wait_on_terminal
-	wait_until grep -q "$VIEW" monitor
-}
-
-@test "signals do not hasten the first waiting line: a short wait stays without one" {
-	hold job
-	monitor_requests
-	terminal
-	# sends SIGWINCH all the time
-	background bash -c 'while :; do tmux -S "$0" resize-window -x 79 && tmux -S "$0" resize-window -x 80 && : >resized; done' "$TERMINAL"
-	wait_until test -e resized
-	type_line 'clear; "$FAIRLOCK" wrap -w 250ms job true; echo ended $?'
-	wait_until shows '^ended 75$'
-	run ! grep -q "$VIEW" monitor
-}
-
-@test "--verbose does not hasten the first waiting line: a short wait stays without one" {
-	hold job
-	wait_until tells_its_place_only
-}
-
-# tells_its_place_only: succeeds if a short wait tells its place and draws no line. On a busy
-# machine the wait may be over before the place is known, or the line may be due.
-tells_its_place_only() {
-	run script -qec 'stty cols 80; "$FAIRLOCK" wrap --verbose -w 200ms job true' /dev/null
-	[[ $output == *'place 1 of 1'* && $output != *'job: place '* ]]
 }
 
 @test "a waiter asks the server for its line once a second at most, even if the terminal's size changes often" {

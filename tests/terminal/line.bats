@@ -27,24 +27,6 @@ setup() {
 	pieces 1
 }
 
-@test "with --also the waiting line is about the lock that is waited for, and steps about the others do not run into it" {
-	local first
-
-	hold -l 1h a
-	first=$HOLDER
-	hold -l 1h b
-	describe_holder b "$backup and many more words, so that the line is long"
-	terminal 120
-	type_line 'clear; "$FAIRLOCK" wrap -v -l 5s --also a b echo got it'
-	wait_until shows '^fairlock: a: place 1 of 1, waited [0-9]+s, held '
-	kill -TERM "$first"
-	wait_until shows '^(fairlock: )?b: place 1 of 1, waited [0-9]+s, held '
-	wait_until eval '[ "$(screen | grep -c "renewed lock a")" -ge 4 ]'
-	run ! shows 'renewed lock a in [0-9]+ms, with [0-9]+s of its lease left.'
-	kill -TERM "$HOLDER"
-	wait_until shows '^got it$'
-}
-
 @test "the waiting line shows how many slots are held, and of how many that the waiter wants" {
 	for _ in 1 2 3; do "$FAIRLOCK" acquire --lease 1h --slots 3 job >/dev/null; done
 	terminal 120
@@ -55,36 +37,12 @@ setup() {
 	wait_until shows '^fairlock: job: place 1 of 1, waited [0-9]+s, 3 slots are held, the next lease ends in [0-9]+m[0-9]*s?$'
 }
 
-@test "the waiting line shows how many share the lock" {
-	for _ in 1 2; do "$FAIRLOCK" acquire --lease 1h --shared job >/dev/null; done
-	terminal 120
-	wait_on_terminal
-	wait_until shows '^fairlock: job: place 1 of 1, waited [0-9]+s, held by fairlock acquire \(.*\) and 1 other that shares it$'
-}
-
 @test "the waiting line of a lock that --min-hold keeps says until when, and after which command" {
 	"$FAIRLOCK" wrap --min-hold 1h job true
 	held_by "$backup" 700000
 	terminal 120
 	wait_on_terminal
 	wait_until shows "waited [0-9]+s, kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job) by --min-hold of backup\.sh --all \(ada@web1\)$"
-}
-
-@test "the waiting line of a kept lock names no last holder if the server does not know it" {
-	"$FAIRLOCK" wrap --min-hold 1h job true
-	held_by ''
-	terminal 120
-	wait_on_terminal
-	wait_until shows "waited [0-9]+s, kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job)$"
-}
-
-@test "the waiting line shows the owner id of Redisson's holder" {
-	cli HSET job redisson:1 1 >/dev/null
-	terminal 100
-	wait_on_terminal
-	wait_until shows 'waited [0-9]+s, held by redisson:1( for [0-9]+m?s)?$'
-	press C-c
-	wait_until in_queue job 0
 }
 
 # ---- Its looks ----
@@ -108,21 +66,6 @@ setup() {
 	done
 }
 
-@test "the waiting line is cut between wide characters, and has ? in place of control characters" {
-	hold job
-	held_by $'web1\t1\tada\t備份資料庫備份資料庫備份資料庫備份資料庫備份資料庫\033[2J\r備份資料庫備份資料庫備份資料庫'
-	terminal 80
-	wait_on_terminal
-	wait_until shows '(備|份|資|料|庫)…$'
-	[ "$(the_line | tr -d '\n' | wc -L)" -le 79 ]
-	resize 81
-	wait_until shows '(備|份|資|料|庫) ?…$'
-	[ "$(the_line | tr -d '\n' | wc -L)" -le 80 ]
-	resize 140
-	wait_until shows '資料庫\?\[2J\?備份'
-	pieces 1
-}
-
 @test "the waiting line has no colours with NO_COLOR, and only carriage returns on a dumb terminal" {
 	hold job
 	terminal 80 NO_COLOR=1
@@ -141,15 +84,4 @@ setup() {
 	kill "$HOLDER"
 	wait_until shows '^got it$'
 	pieces 0
-}
-
-@test "the waiting line has only ASCII characters if the locale has no others" {
-	hold job
-	held_by $'web1\t1\tada\t備份資料庫 '"$(printf '%200s' x)"
-	terminal 40 LC_ALL=C
-	keep_bytes "$PWD/bytes"
-	wait_on_terminal
-	wait_until grep -q 'waited 1s' bytes
-	LC_ALL=C run ! grep -q $'[\x80-\xff]' bytes
-	shows '~$'
 }

@@ -55,62 +55,6 @@ END
 	run -1 "$FAIRLOCK" status -q job
 }
 
-# interrupted_early STATE TAMPERING...: a wrap, which strace slows down with TAMPERING, gets a
-# Ctrl-C when it has blocked signals (deaf), or when it also has a guard (guarded). It must die of
-# that.
-interrupted_early() {
-	cat >early.py <<'END'
-import os, pty, sys, time
-state, *tampering = sys.argv[1:]
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp("strace", ["strace", "-f", "-o", "calls", *(word for how in tampering for word in ("-e", f"inject={how}")),
-                         os.environ["FAIRLOCK"], "wrap", "job", "sleep", "5"])
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return file.read().split()
-
-def is_deaf(pid):
-    with open(f"/proc/{pid}/status") as file:
-        blocked = next(line for line in file if line.startswith("SigBlk:")).split()[1]
-    with open(f"/proc/{pid}/comm") as file:
-        return int(blocked, 16) & 2 and file.read().startswith("fairlock")
-
-def is_there():
-    try:
-        return any(is_deaf(child) and (state == "deaf" or children(child)) for child in children(pid))
-    except OSError:
-        return False  # strace makes processes of its own at first
-
-while not is_there():
-    time.sleep(0.01)
-os.write(fd, b"\x03")
-try:
-    while os.read(fd, 1000):
-        pass
-except OSError:
-    pass
-status = os.waitpid(pid, 0)[1]
-print("signal" if os.WIFSIGNALED(status) else "status", os.WTERMSIG(status) or os.WEXITSTATUS(status))
-END
-	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 timeout 60 python3 early.py "$@" 3>&- 4>&-
-	assert_output 'signal 2'
-	run -1 "$FAIRLOCK" status -q job
-}
-
-@test "Ctrl-C ends wrap even before the process exists that becomes COMMAND" {
-	"$FAIRLOCK" wrap job true # loads the scripts into the server
-	# the guard has the lock before the wrapper looks
-	interrupted_early deaf socketpair:delay_enter=1000000 timerfd_settime:delay_exit=500000:when=1
-	interrupted_early guarded clone:delay_enter=1000000 timerfd_settime:delay_exit=2000000:when=1
-	# the Ctrl-C comes after the wrapper has read its signals and before it forks
-	interrupted_early deaf ?fork,?clone:delay_enter=1000000:when=1
-	# the wrapper has the lock before there is a guard
-	interrupted_early deaf sendto:delay_exit=1000000:when=1
-	interrupted_early guarded sendto:delay_exit=300000:when=1 ?fork,clone:delay_enter=1000000
-}
-
 @test "COMMAND can read the terminal" {
 	run -0 on_terminal <<'END'
 type {"$FAIRLOCK" wrap job sh -c 'printf "name? "; read name; echo "hello $name"'}
@@ -165,33 +109,6 @@ want {Stopped}
 type {fg; echo status $?}
 want {went on}
 want {status 3}
-want {PROMPT> $}
-END
-}
-
-@test "a COMMAND that stops itself stays stopped, also when the guard is late" {
-	"$FAIRLOCK" wrap job true # loads the scripts into the server
-	# the wrapper and the guard are late when they look for signals that came before COMMAND's process was there
-	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run -0 on_terminal <<'END'
-type {strace -DD -f -o calls -e trace=rt_sigpending -e inject=rt_sigpending:delay_enter=1000000:when=1 "$FAIRLOCK" wrap job sh -c 'kill -STOP $$; echo went on'}
-want {Stopped}
-want {PROMPT> $}
-type {fg; echo status $?}
-want {went on}
-want {status 0}
-want {PROMPT> $}
-END
-}
-
-@test "bg continues a stopped job in the background" {
-	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap job sh -c 'echo ready; sleep 1; touch done'}
-want {ready}
-send "\032"
-want {Stopped}
-want {PROMPT> $}
-type {bg; wait; [ -e done ] && echo it is done}
-want {it is done}
 want {PROMPT> $}
 END
 }

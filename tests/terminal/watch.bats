@@ -59,16 +59,6 @@ watch_it() {
 	done
 }
 
-@test "status and queue --watch -v tell no steps that would spoil the screen" {
-	terminal 100
-	hold job
-	for words in 'status job' status 'queue job' queue; do
-		watch_it "$words -v --watch=100ms 2>said"
-		quits
-		assert_regex "$(<said)" "$(printf '^[^\n]*, pid [^\n]*\n[^\n]*the server is [^\n]*$')"
-	done
-}
-
 @test "status --watch redraws a held lock, its number of waiters, and that it is free" {
 	hold job
 	terminal 100
@@ -119,55 +109,6 @@ watch_it() {
 	watch_it status --watch=200ms free{1..40} zebra
 	wait_until leaves_out 21
 	screen | sed -n 4p | grep -q '^zebra .* held '
-	quits
-}
-
-@test "status --watch fills a window that grows, and leaves out nothing that fits" {
-	many_locks 60
-	terminal 100
-	watch_it status --all --watch=100ms
-	wait_until leaves_out 40
-	on_terminal resize-window -y 40
-	wait_until leaves_out 24
-	screen | sed -n 39p | grep -q '^free36 '
-	on_terminal resize-window -y 63
-	wait_until eval 'screen | sed -n 63p | grep -q "^free60 "'
-	on_terminal resize-window -y 62
-	wait_until leaves_out 2
-	quits
-}
-
-@test "queue --watch without a name shows the waiters of all locks" {
-	hold job
-	background "$FAIRLOCK" wrap job true waiter
-	wait_until in_queue job 1
-	terminal 100
-	watch_it queue --watch=200ms
-	wait_until shows '^NAME +POSITION +USER '
-	shows '^job +1 .* true waiter .* yes$'
-	quits
-}
-
-@test "status --watch shows until when a lock is kept, and has no colours with --color=never" {
-	"$FAIRLOCK" wrap --min-hold 1h job true
-	terminal 100
-	watch_it status --watch=200ms
-	wait_until shows '^job +kept until '
-	wait_until coloured '[0-9;]*33' 'job ' kept
-	quits
-	watch_it status --watch=200ms --color=never
-	wait_until shows '^job +kept until '
-	run ! coloured '[0-9;]*' 'job ' kept
-	quits
-}
-
-@test "status --watch redraws for another width, and no line wraps" {
-	hold job
-	terminal 120
-	watch_it status --watch=100ms job other
-	resize 60
-	wait_until shows '^NAME .*WAITERS$'
-	wait_until eval '[ "$(screen | grep -c .)" -eq 4 ]'
 	quits
 }
 
@@ -234,39 +175,6 @@ watch_it() {
 	wait_until shows '^cannot '
 	kill -CONT "$SERVER_PID"
 	wait_until shows_not '^cannot '
-}
-
-@test "queue --watch says that there are no waiters, and status --watch that there are no locks" {
-	terminal 60
-	watch_it queue --watch=100ms job
-	wait_until shows '^nobody waits for job$'
-	quits
-	watch_it queue --watch=100ms
-	wait_until shows '^nobody waits for any lock$'
-	quits
-	watch_it status --watch=100ms
-	wait_until shows '^no locks$'
-}
-
-@test "status --watch shows name, state and number of waiters on 60 columns" {
-	"$FAIRLOCK" acquire "$(printf '%.0slong-' {1..30})" -l 1h >/dev/null
-	background "$FAIRLOCK" wrap job sleep 60
-	wait_until "$FAIRLOCK" status -q job
-	terminal 60
-	watch_it status --watch=100ms
-	wait_until shows '^NAME .* WAITERS$'
-	shows '^long-.*… by hand until .* 0$'
-	shows '^job +held .* 0$'
-}
-
-@test "status --watch bears the smallest terminals, and many sizes in a row" {
-	terminal 100
-	watch_it status --watch=100ms job
-	for size in '1 1' '200 50' '3 2' '40 1' '7 60' '80 2' '1 24' '100 24'; do
-		on_terminal resize-window -x "${size% *}" -y "${size#* }"
-	done
-	wait_until shows '^job +free .* 0$'
-	quits
 }
 
 @test "--watch without a terminal, with options that exclude it, or with a bad time is a usage error" {
