@@ -40,23 +40,11 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	assert_line --regexp "^$ENDLESS\$"
 }
 
-@test "with FAIRLOCK_OWNER passed on it goes in" {
-	# shellcheck disable=SC2016
-	run -0 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "env -i FAIRLOCK_URL=$FAIRLOCK_URL FAIRLOCK_OWNER=\$FAIRLOCK_OWNER $FAIRLOCK wrap job echo in"
-	assert_output in
-}
-
 @test "with -n and --skip the lock of the wrap above is busy" {
 	run -75 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) wrap -n job true"
 	assert_output --partial 'cannot get lock job: held by sh -c'
 	run -0 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) wrap --skip job echo ran"
 	assert_output ''
-}
-
-@test "inside a slot of one count, it ends with 64 if it wants one of another, also beside other holders" {
-	"$FAIRLOCK" acquire --slots 3 -l 10m job >/dev/null
-	run -64 timeout -k 1 20 "$FAIRLOCK" wrap --slots 3 job sh -c "$(stranger) wrap --slots 4 job true"
-	[[ $output =~ $ENDLESS ]]
 }
 
 @test "inside a slot, it ends with 64 if no slot can become free for it" {

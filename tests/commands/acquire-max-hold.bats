@@ -34,19 +34,6 @@ setup() {
 	assert_equal "$(cause "$(<id)")" '[null,"max-hold"]'
 }
 
-@test "--max-hold counts from the grant, and not from the beginning of the wait" {
-	hold job
-	background "$FAIRLOCK" acquire --while-pid "$pid" --max-hold 3s job >id
-	local waiter=$!
-	wait_until in_queue job 1
-	sleep 3.5
-	kill "$HOLDER"
-	ends_with 0 "$waiter"
-	"$FAIRLOCK" status -q job
-	wait_until is_free job
-	[ "$("$FAIRLOCK" log --json job | jq '.log[-1].held_ms')" -ge 2900 ]
-}
-
 @test "--max-hold gives back the hold of its own process only" {
 	local owner
 
@@ -61,24 +48,9 @@ setup() {
 
 has_holds() { [ "$(cli HGET job "$1")" = "$2" ]; }
 
-@test "a process that ends before --max-hold gives the lock back as ever" {
-	local owner
-
-	owner=$("$FAIRLOCK" acquire --while-pid "$pid" --max-hold 1h job)
-	kill "$pid"
-	wait_until is_free job
-	assert_equal "$(cause "$owner")" '[null,null]'
-}
-
 @test "acquire refuses --max-hold without --while-pid, and does not heed a default for it then" {
 	run -64 "$FAIRLOCK" acquire --max-hold 1h job
 	assert_line --index 0 "fairlock: cannot use option '--max-hold': it needs --while-pid, too"
 	FAIRLOCK_MAX_HOLD=1ms run -0 "$FAIRLOCK" acquire job
 	"$FAIRLOCK" status -q job
-}
-
-@test "the default of FAIRLOCK_MAX_HOLD counts for acquire --while-pid" {
-	FAIRLOCK_MAX_HOLD=1s "$FAIRLOCK" acquire --while-pid "$pid" -l 1m job >id
-	wait_until is_free job
-	assert_equal "$(cause "$(<id)")" '[null,"max-hold"]'
 }

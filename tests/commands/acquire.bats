@@ -32,11 +32,6 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	nothing_left
 }
 
-@test "release without an owner is a usage error" {
-	run -64 "$FAIRLOCK" release job
-	assert_line 'fairlock: cannot release lock job: it is free'
-}
-
 @test "release refuses to give back the lock of another owner, which keeps it" {
 	local owner
 	owner=$("$FAIRLOCK" acquire job)
@@ -123,18 +118,6 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	nothing_left
 }
 
-@test "acquire --while-pid holds the lock until a subshell of bash ends that stored its BASHPID, and not until the script does" {
-	# shellcheck disable=SC2016
-	run -0 bash -c '
-		(
-			pid=$BASHPID
-			owner=$("$FAIRLOCK" acquire -l 10m --while-pid "$pid" job) || exit
-			"$FAIRLOCK" status -q job && [ "$pid" != $$ ]
-		) || exit
-		timeout 20 "$FAIRLOCK" wrap job true'
-	nothing_left
-}
-
 # without_null COMMAND...: runs it where there is no /dev/null, as in a bare container; what it leaves ends with it
 without_null() {
 	local enter=(unshare --mount --pid --fork --kill-child)
@@ -207,33 +190,6 @@ without_null() {
 	kill -KILL "$pid"
 }
 
-@test "the keeper gives the lock back and ends on SIGTERM" {
-	background sleep 600
-	local pid=$! keeper
-	"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
-	keeper=$(keeper_of "--while-pid $pid job")
-	kill -TERM "$keeper"
-	wait_until ended "$keeper"
-	is_free job
-	kill -KILL "$pid"
-}
-
-@test "a signal to the caller's process group does not reach the keeper once acquire has returned" {
-	local pid
-
-	background sleep 600
-	pid=$!
-	for i in $(seq 200); do
-		# shellcheck disable=SC2016
-		setsid --wait sh -c '"$FAIRLOCK" acquire --while-pid "$1" "job$2" >id; trap "" HUP; kill -HUP 0' - "$pid" "$i"
-	done
-	# a keeper that got the signal would have given its lock back by then
-	sleep 0.5
-	[ "$(cli --raw KEYS 'job*' | wc -l)" = 200 ]
-	kill -KILL "$pid"
-	wait_until no_locks
-}
-
 @test "a signal to acquire's process group does not end the keeper, even while the keeper is still in that group" {
 	local acquire keeper
 
@@ -251,17 +207,6 @@ without_null() {
 # has_keeper TRACER: succeeds if acquire has its keeper; sets acquire and keeper
 has_keeper() { acquire=$(pgrep -P "$1") && keeper=$(pgrep -P "$acquire"); }
 has_left() { [ "$(ps -o sid= -p "$1" | tr -d ' ')" = "$1" ]; }
-
-no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
-
-@test "acquire --while-pid ends with 71 if standard output is full, and leaves neither lock nor keeper" {
-	background sleep 600
-	run -71 sh -c '"$FAIRLOCK" acquire --while-pid "$1" job >/dev/full' - $!
-	assert_output --partial 'cannot write the owner id'
-	run -1 held job
-	run keeper_of "--while-pid $! job"
-	assert_output ''
-}
 
 @test "the keeper gives the lock back and ends on SIGHUP and SIGINT" {
 	local pid keeper signal
@@ -295,13 +240,6 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 	assert_equal "$(jq -r '.queue[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
 }
 
-@test "acquire --while-pid with --reason shows the first word of the command of the process only" {
-	background sleep 600
-	wait_until grep -qx sleep "/proc/$!/comm"
-	"$FAIRLOCK" acquire --while-pid $! --reason 'by hand' job >/dev/null
-	assert_equal "$(holder_column job by | cut -f 2,4-)" "$!"$'\tsleep\tby hand'
-}
-
 # ---- FAIRLOCK_OWNER ----
 
 @test "with FAIRLOCK_OWNER renew and release act as this owner, and wrap and acquire go into its lock" {
@@ -316,15 +254,6 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 	[ "$(cli PTTL job)" -gt 60000 ]
 	run -0 "$FAIRLOCK" release job
 	run -0 "$FAIRLOCK" release job
-	is_free job
-}
-
-@test "FAIRLOCK_OWNER goes along into the locks that wrap takes inside" {
-	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
-	export FAIRLOCK_OWNER
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap other sh -c '"$FAIRLOCK" wrap -n job echo in && "$FAIRLOCK" release job'
-	assert_output in
 	is_free job
 }
 
@@ -349,16 +278,6 @@ no_locks() { [ -z "$(cli --raw KEYS 'job*')" ]; }
 	for key in owner token; do
 		echo "$key = 1" >conf
 		run -78 "$FAIRLOCK" release --config conf --force job
-	done
-}
-
-@test "renew and release without any owner are mistakes in usage" {
-	"$FAIRLOCK" acquire --while-pid $$ job >/dev/null
-	for verb in renew release; do
-		for FAIRLOCK_OWNER in '' 'no owner' nobody; do
-			FAIRLOCK_OWNER=$FAIRLOCK_OWNER run -64 "$FAIRLOCK" "$verb" job
-			assert_line --index 0 "fairlock: cannot $verb lock job: say who you are: --owner ID, as acquire printed it"
-		done
 	done
 }
 
@@ -387,45 +306,4 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 	ends_with 75 "$waiter"
 	grep -q 'the process of --while-pid has ended' said
 	in_queue job 0
-}
-
-@test "acquire --while-pid ends with 75 if the process ends while the server is away" {
-	local pid waiter
-
-	SERVER_DIR=$PWD start_server
-	hold job
-	background sleep 600
-	pid=$!
-	FAIRLOCK_CONNECT_TIMEOUT=300ms background "$FAIRLOCK" acquire --while-pid "$pid" job 2>said
-	waiter=$!
-	wait_until in_queue job 1
-	stop_server
-	wait_until grep -q 'trying again' said
-	kill -KILL "$pid"
-	ends_with 75 "$waiter"
-	assert_equal "$(tail -n 1 said)" 'fairlock: cannot get lock job: the process of --while-pid has ended'
-}
-
-@test "acquire -n ends with 75 if the lock is busy, or with the status that -E gives" {
-	hold job
-	run -75 "$FAIRLOCK" acquire -n job
-	run -3 "$FAIRLOCK" acquire -q -n -E 3 job
-	refute_output
-}
-
-@test "scripts that acquire and release the same lock exclude each other" {
-	cat >script <<'END'
-owner=$("$FAIRLOCK" acquire --while-pid $$ job) || exit
-n=$(cat n); sleep 0.05; echo $((n + 1)) >n
-"$FAIRLOCK" release --owner "$owner" job
-END
-	echo 0 >n
-	local scripts=()
-	for _ in 1 2 3 4 5 6 7 8; do
-		background sh script
-		scripts+=($!)
-	done
-	wait "${scripts[@]}"
-	[ "$(cat n)" = 8 ]
-	nothing_left
 }

@@ -34,15 +34,6 @@ holders() { "$FAIRLOCK" status --raw --noheadings -o NAME | sort | xargs; }
 	assert_regex "${lines[5]}" '^c=d=[0-9]+$'
 }
 
-@test "without --also there is no FAIRLOCK_TOKENS, also inside a wrap of several locks" {
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap --also b a "$FAIRLOCK" wrap c sh -c 'echo "${FAIRLOCK_TOKENS-unset}"'
-	assert_output unset
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap --also a a sh -c 'echo "$FAIRLOCK_TOKENS"'
-	assert_output --regexp '^a=[0-9]+$'
-}
-
 @test "the locks are taken in the order of their bytes, and each once" {
 	local order
 
@@ -127,13 +118,6 @@ between_ms() {
 	assert_output $'c kept\nd kept'
 }
 
-@test "a COMMAND that cannot be executed gives all back, in spite of --min-hold, and counts nowhere as started" {
-	run -127 "$FAIRLOCK" wrap --min-hold 10m --also b --also c a ./none
-	assert_equal "$(holders)" ''
-	"$FAIRLOCK" wrap -n --once-per 1d a true
-	"$FAIRLOCK" wrap -n --once-per 1d b true
-}
-
 @test "the start of COMMAND counts for each lock, and a wait for the others does not" {
 	waits_under --also a b true
 	run -75 "$FAIRLOCK" wrap -n --once-per 1d a true
@@ -154,12 +138,6 @@ between_ms() {
 		"$FAIRLOCK" wrap -n a "$FAIRLOCK" wrap -n c "$FAIRLOCK" wrap -n --also d --also b a "$FAIRLOCK" wrap -n d echo in
 	assert_output in
 	assert_equal "$(holders)" ''
-}
-
-@test "a name that an enclosing wrap holds is gone into, and is held on when the inner wrap ends" {
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap b sh -c '"$FAIRLOCK" wrap -n --also a --also c b true; "$FAIRLOCK" status --raw --noheadings -o NAME'
-	assert_output b
 }
 
 @test "two spellings of a name are refused" {
@@ -195,26 +173,4 @@ between_ms() {
 	assert_line "fairlock: cannot use option '--also': 'l16' is one too many, 15 are the most"
 	run -64 "$FAIRLOCK" wrap --also '' job true
 	assert_line "fairlock: cannot use option '--also': '' is not a NAME"
-}
-
-@test "the report and the reason of a busy lock name the lock that is waited for" {
-	waits_under --also a --report 1s b true
-	wait_until grep -q 'waiting for lock b: place 1 of 1' said
-	kill -TERM "$WAITER"
-	ends_with 143 "$WAITER"
-}
-
-@test "max-hold counts from COMMAND's start, and gives all back" {
-	waits_under --also a -l 1s --max-hold 1s b sleep 60
-	wait_until renewed 4
-	kill -TERM "$HOLDER"
-	ends_with 124 "$WAITER"
-	assert_equal "$(holders)" ''
-	grep -q 'lock b was held for 1s, as long as --max-hold allows' said
-}
-
-@test "COMMAND inherits no connection of any of the locks" {
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap --also a --also b c sh -c 'ls -l /proc/self/fd | grep -c socket || true'
-	assert_output 0
 }

@@ -41,23 +41,6 @@ until_when() {
 	assert_line --index 0 "fairlock: cannot use option '--lease': '25h' is not a duration from 1s to 1d"
 }
 
-@test "a variable and a file may set a long lease for acquire by hand, and not for wrap" {
-	FAIRLOCK_LEASE=2d "$FAIRLOCK" acquire job
-	[ "$(cli PTTL job)" -gt "$DAY" ]
-	FAIRLOCK_LEASE=2d run -64 "$FAIRLOCK" wrap other true
-	assert_line --index 0 "fairlock: cannot use FAIRLOCK_LEASE: '2d' is not a duration from 1s to 1d"
-	FAIRLOCK_LEASE=2d run -64 "$FAIRLOCK" acquire --while-pid $$ other
-	assert_line --index 0 'fairlock: cannot use FAIRLOCK_LEASE: it is at most 1d with --while-pid'
-	echo 'lease = 2d' >conf
-	"$FAIRLOCK" acquire --config conf another
-	[ "$(cli PTTL another)" -gt "$DAY" ]
-	run -78 "$FAIRLOCK" wrap --config conf other true
-	assert_output --partial "conf:1: '2d' is not a duration from 1s to 1d"
-	run -78 "$FAIRLOCK" acquire --config conf --while-pid $$ other
-	assert_output --partial 'conf:1: it is at most 1d with --while-pid'
-	"$FAIRLOCK" release --config conf --force other
-}
-
 @test "renew gives a hold by hand a lease of up to 30d, again and again, and our keys outlive it" {
 	local owner
 
@@ -72,29 +55,6 @@ until_when() {
 	cli PEXPIRE job 1000 >/dev/null
 	"$FAIRLOCK" renew --owner "$owner" job # with the lease that acquire took
 	[ "$(cli PTTL job)" -gt $((19 * DAY)) ]
-}
-
-@test "renew refuses a lease over 1d for the hold of a wrap or a keeper, and changes nothing" {
-	local owner
-
-	run -64 "$FAIRLOCK" wrap -l 1m job "$FAIRLOCK" renew -l 2d job
-	assert_line --index 0 'fairlock: cannot renew lock job: a lease over 1d is for a lock that was taken by hand'
-	background sleep 600
-	owner=$("$FAIRLOCK" acquire -l 1m --while-pid $! job)
-	run -64 "$FAIRLOCK" renew -l 2d --owner "$owner" job
-	[ "$(cli PTTL job)" -le 60000 ]
-	"$FAIRLOCK" renew -l 1d --owner "$owner" job
-	[ "$(cli PTTL job)" -gt 60000 ]
-	"$FAIRLOCK" release --owner "$owner" job
-	run -76 "$FAIRLOCK" renew -l 2d --owner "$owner" job
-}
-
-@test "status shows a lock that is held for 30d without its log" {
-	"$FAIRLOCK" acquire -l 30d --reason 'postgres 17 upgrade' job
-	cli DEL 'fairlock_log:{job}' >/dev/null # it ends after a week
-	run -0 "$FAIRLOCK" status --json job
-	assert_equal "$(jq -c '.locks[0] | [.state, .reason, .host, .lease_ms > 2505600000]' <<<"$output")" \
-		"[\"held\",\"postgres 17 upgrade\",\"$(uname -n)\",true]"
 }
 
 # ---- What others see ----
@@ -124,38 +84,6 @@ until_when() {
 	assert_output "fairlock: cannot get lock job: held by hand, $(me)"
 }
 
-@test "the message about a hold by hand stays below 160 characters, whatever stands in it" {
-	local name reason
-
-	name=$(printf '%0512d' 7)
-	reason=$(printf 'x%.0s' {1..200})
-	"$FAIRLOCK" acquire -l 30d --reason "$reason" "$name"
-	lock=$name change "$(lock=$name holder_field)" "by=$(printf 'h%.0s' {1..60})"$'\t1\t'"$(printf 'u%.0s' {1..30})"$'\tfairlock acquire\t'"$reason"
-	run -75 "$FAIRLOCK" acquire -w 100ms "$name"
-	[ "${#output}" -lt 160 ] || fail "${#output} characters: $output"
-	assert_output --partial 'held by hand until '
-}
-
-@test "--report tells of a hold by hand" {
-	"$FAIRLOCK" acquire -l 2h --reason upgrade job
-	background setsid --wait "$FAIRLOCK" wrap --report 1s job true 2>said
-	wait_until test -s said
-	grep -Eq "^fairlock: waiting for lock job: place 1 of 1, waited .*, held by hand until .*:[0-9]{2}, $(me): upgrade\$" said
-}
-
-@test "status shows people in the column STATE until when a lock is held by hand, and programs that it is held" {
-	"$FAIRLOCK" acquire -l 2h --reason upgrade job
-	"$FAIRLOCK" acquire -l 2h --slots 2 slotted
-	COLUMNS=200 run -0 "$FAIRLOCK" status job
-	assert_output --regexp 'by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2} '
-	COLUMNS=200 run -0 "$FAIRLOCK" status slotted
-	assert_output --regexp 'by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2} '
-	run -0 "$FAIRLOCK" status --raw --noheadings -o STATE job
-	assert_output held
-	run -0 "$FAIRLOCK" status --json job
-	assert_equal "$(jq -r '.locks[0].state' <<<"$output")" held
-}
-
 @test "a keeper's hold, a wrap's, and one that a wrap has gone into are not shown as by hand" {
 	local owner
 
@@ -180,15 +108,6 @@ until_when() {
 # has_entries COUNT: succeeds if so many processes hold under the owner
 has_entries() { [ "$(cli HGET job "$FAIRLOCK_OWNER")" = "$1" ]; }
 
-@test "release gives a hold by hand back" {
-	local owner
-
-	owner=$("$FAIRLOCK" acquire -l 30d job)
-	"$FAIRLOCK" release --owner "$owner" job
-	is_free job
-	nothing_left
-}
-
 @test "in a script, release and renew without an owner change nothing, and the message has the command with the id" {
 	local owner name verb
 
@@ -205,16 +124,4 @@ has_entries() { [ "$(cli HGET job "$FAIRLOCK_OWNER")" = "$1" ]; }
 		"$FAIRLOCK" release --owner "$owner" -- "$name"
 		is_free "$name"
 	done
-}
-
-@test "the message has no id where it could be that of another hold" {
-	"$FAIRLOCK" acquire --slots 3 job
-	"$FAIRLOCK" acquire --slots 3 job
-	run -64 "$FAIRLOCK" release job
-	assert_line 'fairlock: cannot release lock job: say who you are: --owner ID, as acquire printed it'
-	LOGNAME=anna "$FAIRLOCK" acquire other
-	run -64 "$FAIRLOCK" release other
-	assert_line 'fairlock: cannot release lock other: say who you are: --owner ID, as acquire printed it'
-	run -64 "$FAIRLOCK" release free
-	assert_line 'fairlock: cannot release lock free: it is free'
 }

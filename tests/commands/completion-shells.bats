@@ -28,109 +28,67 @@ in_fish() {
 	mapfile -t lines <<<"$output"
 }
 
-@test "bash offers commands, options and values" {
+# offers_in SHELL: reads lines "LINE | OFFER"; LINE is completed to OFFER, or OFFER is among what is offered
+offers_in() {
+	local line offer
+
+	while IFS='|' read -r line offer; do
+		"in_$1" "${line% }"
+		assert_line --partial "${offer# }"
+	done
+}
+
+@test "bash offers commands, options, values, columns, names with a colon or a blank, files and COMMAND" {
 	in_bash 'fairlock ' fairlock ''
 	assert_equal "$(sort <<<"$output")" "$commands"
 	in_bash 'fairlock wrap --sig' fairlock wrap --sig
 	assert_output --signal
-	in_bash 'fairlock status --sort WAI' fairlock status --sort WAI
-	assert_output WAITERS
 	in_bash 'fairlock status --color=' fairlock status --color =
 	assert_output $'auto\nalways\nnever'
-	in_bash 'fairlock status --sort=WAI' fairlock status --sort = WAI
-	assert_output WAITERS
-}
-
-@test "bash offers names with a colon or a blank" {
-	offering nightly:backup in_bash 'fairlock wrap n' fairlock wrap n
-	assert_output nightly:backup
+	in_bash 'fairlock status --output=+tok' fairlock status --output = +tok
+	assert_output +token
 	offering backup in_bash 'fairlock wrap nightly:b' fairlock wrap nightly : b
 	assert_output backup
 	offering two in_bash 'fairlock status tw' fairlock status tw
 	assert_output 'two\ words'
-}
-
-@test "bash offers columns" {
-	in_bash 'fairlock status -o NAME,ST' fairlock status -o NAME,ST
-	assert_output NAME,STATE
-	in_bash 'fairlock status --output=+tok' fairlock status --output = +tok
-	assert_output +token
-}
-
-@test "bash completes files for --config" {
-	in_bash "fairlock wrap --config $HOME/sett" fairlock wrap --config "$HOME/sett"
-	assert_equal "$(sort <<<"$output")" "$HOME/settings.one"$'\n'"$HOME/settings.two"
 	in_bash "fairlock wrap --config=$HOME/settings.o" fairlock wrap --config = "$HOME/settings.o"
 	assert_output "$HOME/settings.one"
-}
-
-@test "bash completes COMMAND and its words" {
 	in_bash 'fairlock wrap x xarg' fairlock wrap x xarg
 	assert_line xargs
 	in_bash "fairlock wrap x cat $HOME/settings.o" fairlock wrap x cat "$HOME/settings.o"
 	assert_output "$HOME/settings.one"
 }
 
-@test "zsh offers commands, options and values" {
+@test "zsh offers commands, options, values, names with a colon or a blank, files and COMMAND" {
 	in_zsh 'fairlock '
 	assert_equal "$(sed '$d' <<<"$output" | sort)" "$commands"
-	in_zsh 'fairlock wrap --sig'
-	assert_line 'line: fairlock wrap --signal '
 	in_zsh 'fairlock status --color='
 	assert_output --partial $'--color=auto\n--color=always\n--color=never'
-	in_zsh 'fairlock status -oWAI'
-	assert_line 'line: fairlock status -oWAITERS '
+	offers_in zsh <<-END
+		fairlock wrap --sig | line: fairlock wrap --signal
+		fairlock status -oWAI | line: fairlock status -oWAITERS
+		fairlock wrap nightly:b | line: fairlock wrap nightly:backup
+		fairlock status tw | line: fairlock status two\ words
+		fairlock wrap --config $HOME/settings.o | line: fairlock wrap --config $HOME/settings.one
+		fairlock wrap --config=$HOME/settings.o | line: fairlock wrap --config=$HOME/settings.one
+		fairlock wrap x -- xarg | xargs
+		fairlock wrap x cat $HOME/settings.o | line: fairlock wrap x cat $HOME/settings.one
+	END
 }
 
-@test "zsh offers names with a colon or a blank" {
-	offering nightly:backup in_zsh 'fairlock wrap nightly:b'
-	assert_line 'line: fairlock wrap nightly:backup '
-	offering two in_zsh 'fairlock status tw'
-	assert_line 'line: fairlock status two\ words '
-}
-
-@test "zsh completes files for --config" {
-	in_zsh "fairlock wrap --config $HOME/settings.o"
-	assert_line "line: fairlock wrap --config $HOME/settings.one "
-	in_zsh "fairlock wrap --config=$HOME/settings.o"
-	assert_line "line: fairlock wrap --config=$HOME/settings.one "
-}
-
-@test "zsh completes COMMAND and its words" {
-	in_zsh 'fairlock wrap x -- xarg'
-	assert_line xargs
-	in_zsh "fairlock wrap x cat $HOME/settings.o"
-	assert_line "line: fairlock wrap x cat $HOME/settings.one "
-}
-
-@test "fish offers commands, options and values" {
+@test "fish offers commands, options, values, names with a colon or a blank, files and COMMAND" {
 	in_fish 'fairlock '
 	assert_equal "$(sort <<<"$output")" "$commands"
-	in_fish 'fairlock wrap --sig'
-	assert_output --signal
 	in_fish 'fairlock status --color=a'
 	assert_equal "$(sort <<<"$output")" $'--color=always\n--color=auto'
-	in_fish 'fairlock status -oWAI'
-	assert_output -oWAITERS
-}
-
-@test "fish offers names with a colon or a blank" {
-	offering nightly:backup in_fish 'fairlock wrap nightly:b'
-	assert_output nightly:backup
-	offering two in_fish 'fairlock status tw'
-	assert_output 'two words'
-}
-
-@test "fish completes files for --config" {
-	in_fish "fairlock wrap --config $HOME/settings.o"
-	assert_output "$HOME/settings.one"
-	in_fish "fairlock wrap --config=$HOME/settings.o"
-	assert_output "--config=$HOME/settings.one"
-}
-
-@test "fish completes COMMAND and its words" {
-	in_fish 'fairlock wrap x -- xarg'
-	assert_line xargs
-	in_fish "fairlock wrap x cat $HOME/settings.o"
-	assert_output "$HOME/settings.one"
+	offers_in fish <<-END
+		fairlock wrap --sig | --signal
+		fairlock status -oWAI | -oWAITERS
+		fairlock wrap nightly:b | nightly:backup
+		fairlock status tw | two words
+		fairlock wrap --config $HOME/settings.o | $HOME/settings.one
+		fairlock wrap --config=$HOME/settings.o | --config=$HOME/settings.one
+		fairlock wrap x -- xarg | xargs
+		fairlock wrap x cat $HOME/settings.o | $HOME/settings.one
+	END
 }

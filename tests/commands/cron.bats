@@ -16,16 +16,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	is_free job
 }
 
-@test "wrap --max-hold keeps the status of a COMMAND that ends in time, and prints nothing" {
-	run -3 "$FAIRLOCK" wrap --max-hold 1m job -- sh -c 'exit 3'
-	refute_output
-}
-
-@test "wrap --max-hold ends with 124 even if COMMAND exits with 0 on the signal" {
-	run -124 "$FAIRLOCK" wrap --max-hold 2s job -- sh -c 'trap "echo told; exit 0" TERM; while :; do sleep 0.05; done'
-	assert_line told
-}
-
 @test "wrap --max-hold kills a COMMAND that ignores the signal, and its descendants, after --kill-after" {
 	run -124 "$FAIRLOCK" wrap --max-hold 2s -k 200ms job -- \
 		sh -c 'trap "" TERM; setsid sleep 600 & echo $! >child; while :; do sleep 600; done'
@@ -45,19 +35,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	kill -CONT "$guard" 2>/dev/null || true # its timer has done that
 	ends_with 124 $!
 	is_free job
-}
-
-@test "wrap --max-hold sends the signal of --signal first" {
-	run -124 "$FAIRLOCK" wrap --max-hold 2s -s USR1 job -- sh -c 'trap "echo USR1; exit 0" USR1; while :; do sleep 0.05; done'
-	assert_line USR1
-}
-
-@test "wrap --max-hold passes the lock to the next waiter when COMMAND has ended" {
-	background "$FAIRLOCK" wrap --max-hold 1s job -- sh -c "$STAY" 2>said
-	wait_until test -s pid
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap -w 20s job -- sh -c 'kill -0 "$(cat pid)" 2>/dev/null && echo alive; echo mine'
-	assert_output mine
 }
 
 @test "wrap --max-hold continues a stopped COMMAND, so that it can end" {
@@ -81,11 +58,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	grep -q 'cannot' said # the guard could not give the lock back
 }
 
-@test "wrap refuses --max-hold 0 as a usage error" {
-	run -64 "$FAIRLOCK" wrap --max-hold 0 job true
-	assert_line "fairlock: cannot use option '--max-hold': '0' is not a duration over 0"
-}
-
 # ---- --jitter ----
 
 # jitter DUR: prints for how many ms a wrap with this --jitter waits
@@ -103,29 +75,6 @@ jitter() {
 	done
 	[ $((${EPOCHREALTIME//[.,]/} - begun)) -ge $((waited * 1000)) ]
 	[ "$(printf '%s\n' "${times[@]}" | sort -u | wc -l)" -gt 1 ]
-}
-
-@test "a signal ends the wait of wrap --jitter, and COMMAND does not run" {
-	local waiter
-
-	# this test fails if the random time is less than some seconds: once in 10,000 runs
-	background "$FAIRLOCK" wrap -v --jitter 1d job touch ran 2>said
-	waiter=$!
-	wait_until grep -q 'asking in' said
-	kill -TERM "$waiter"
-	ends_with 143 "$waiter"
-	[ ! -e ran ]
-	is_free job
-}
-
-@test "wrap does not count the time of --jitter as part of --wait" {
-	hold job
-	background "$FAIRLOCK" wrap -v --jitter 300ms -w 1s job true 2>said
-	local waiter=$!
-
-	wait_until grep -q 'waiting for lock' said
-	ends_with 75 "$waiter"
-	kill "$HOLDER"
 }
 
 # ---- --min-hold ----
@@ -153,15 +102,6 @@ jitter() {
 	[ $(($(cli HGET 'fairlock:{job}' token) - begun)) -lt 20000 ]
 }
 
-@test "a waiter that queued before COMMAND ended gets the lock when --min-hold is over, and not later" {
-	background "$FAIRLOCK" wrap --min-hold 2s -l 1m job sh -c 'until test -e go; do sleep 0.02; done'
-	wait_until "$FAIRLOCK" status -q job
-	background "$FAIRLOCK" wrap job touch ran
-	wait_until in_queue job 1
-	touch go
-	wait_until test -e ran # within 20 s, and the lease is 1 m
-}
-
 @test "wrap --min-hold gives the lock back at once if COMMAND is not found or cannot be executed" {
 	touch plain
 	run -127 "$FAIRLOCK" wrap --min-hold 1m job no-such-command
@@ -177,16 +117,6 @@ jitter() {
 	run "$FAIRLOCK" wrap --min-hold 1m job sh -c 'kill -KILL $$'
 	[ "$status" = 137 ]
 	[ "$(cli PTTL job)" -gt 10000 ]
-}
-
-@test "wrap --min-hold keeps nothing held if the lock was broken by force" {
-	background "$FAIRLOCK" wrap --min-hold 1m job -- sh -c "$STAY" 2>said
-	local wrapper=$!
-
-	wait_until test -s pid
-	"$FAIRLOCK" release --force job
-	ends_with 76 "$wrapper"
-	is_free job
 }
 
 # ---- --once-per ----
@@ -218,13 +148,6 @@ jitter() {
 	[ -e first ]
 	[ ! -e second ]
 	grep -q 'its command started' said
-}
-
-@test "wrap --once-per does not count a COMMAND that is not found or cannot be executed" {
-	touch plain
-	run -127 "$FAIRLOCK" wrap --once-per 1h job no-such-command
-	run -126 "$FAIRLOCK" wrap --once-per 1h job ./plain
-	run -0 "$FAIRLOCK" wrap --once-per 1h job true
 }
 
 @test "wrap --once-per counts a COMMAND that was killed" {

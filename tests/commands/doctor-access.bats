@@ -49,18 +49,6 @@ check_rule() {
 	check_rule
 }
 
-@test "doctor names each word of the rule that a user lacks on Valkey" {
-	use_server valkey
-	start_well
-	check_rule
-}
-
-@test "doctor names each word of the rule that a user lacks on Redis 8" {
-	use_server redis
-	start_well
-	check_rule
-}
-
 @test "doctor names all keys that a user lacks who was given the lock's name only" {
 	start_well
 	cli ACL SETUSER backup on nopass resetkeys '~job' '&*' +@all
@@ -100,17 +88,6 @@ listed() { sed -n '/NEEDS = \[\[/,/\]\]/s/^\t*[a-z]*: //p' "$TESTS_DIR/../lua/pa
 	diff <(used_by_scripts | sort -u) <(listed | sort -u)
 }
 
-@test "doctor says what it cannot know if CONFIG is renamed or INFO forbidden" {
-	start_well --rename-command CONFIG ''
-	doctor 0
-	finds note 'not known' 'limits and other settings'
-	finds ok memory
-	finds ok persistence
-	cli ACL SETUSER default -info '+info|server'
-	doctor 0
-	finds note 'not known' 'whether it evicts keys'
-}
-
 # names_hidden_commands: doctor names some commands that rename-command hides
 names_hidden_commands() {
 	local command
@@ -126,16 +103,6 @@ names_hidden_commands() {
 }
 
 @test "doctor ends with 2 and names a command that rename-command hides" {
-	names_hidden_commands
-}
-
-@test "doctor names a command that rename-command hides on Valkey" {
-	use_server valkey
-	names_hidden_commands
-}
-
-@test "doctor names a command that rename-command hides on Redis 8" {
-	use_server redis
 	names_hidden_commands
 }
 

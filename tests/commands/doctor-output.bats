@@ -85,16 +85,6 @@ setting() {
 	[[ $output != *$'\033'* ]]
 }
 
-@test "doctor prints no line wider than the terminal if a name has wide characters" {
-	local name='夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間 夜間'
-
-	start_well
-	cli HSET "$name" owner 1 >/dev/null
-	COLUMNS=60 LC_ALL=C.UTF-8 run -1 "$FAIRLOCK" doctor --quiet "$name"
-	assert_output --partial 夜間
-	[ "$(LC_ALL=C.UTF-8 wc -L <<<"$output")" -le 60 ]
-}
-
 @test "doctor --quiet prints only warnings and errors, and nothing if there are none" {
 	start_well
 	run -0 "$FAIRLOCK" doctor -q
@@ -103,14 +93,6 @@ setting() {
 	run -2 "$FAIRLOCK" doctor -q
 	assert_line --index 0 --regexp '^  error +memory'
 	refute_output --partial ' ok '
-}
-
-@test "doctor whose findings cannot be written says why, and ends with 71" {
-	start_well
-	run -71 sh -c '"$FAIRLOCK" doctor >/dev/full'
-	assert_output 'fairlock: cannot write to standard output: No space left on device'
-	run -71 sh -c '"$FAIRLOCK" doctor --json >/dev/full'
-	assert_output 'fairlock: cannot write to standard output: No space left on device'
 }
 
 @test "doctor prints no control characters of a lock's name or owner, and its JSON stays valid" {

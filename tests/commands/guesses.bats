@@ -91,26 +91,6 @@ answered() {
 	END
 }
 
-@test "each URL that a guess names is one that fairlock takes" {
-	local url count=0
-
-	while read -r url; do
-		url=${url/HOST/127.0.0.1} url=${url/PORT/1} url=${url/DB/1} url=${url/PATH//nowhere}
-		run "$FAIRLOCK" status --connect-timeout 1s --tls-insecure --url "$url"
-		assert_failure 69
-		count=$((count + 1))
-	done < <(grep -o -- '--url [^"]*' "$TESTS_DIR/../src/cli/guess.c" | cut -d' ' -f2 | sort -u)
-	[ "$count" -ge 1 ]
-}
-
-@test "options that all commands have are guessed without a command, too" {
-	answered 3 <<-'END'
-		--verbos-e | there is no such option, did you mean --verbose?
-		--hlep | there is no such option, did you mean --help?
-		--vresion | there is no such option, did you mean --version?
-	END
-}
-
 @test "common wrong guesses are answered with the right column" {
 	answered 13 <<-'END'
 		status -o STAET | there is no such column, did you mean STATE?

@@ -33,15 +33,6 @@ setup() {
 	done
 }
 
-@test "fairlock renew --help prints the options of renew only" {
-	run --separate-stderr "$FAIRLOCK" renew --help
-	assert_success
-	assert_line --partial '  -l, --lease DUR '
-	assert_line --partial '      --owner ID '
-	refute_output --partial '--wait'
-	assert_equal "$stderr" ''
-}
-
 # examples COMMAND: those of its --help, without what they mean
 examples() {
 	# shellcheck disable=SC2086
@@ -95,55 +86,6 @@ groups() {
 	done
 }
 
-@test "only fairlock --help shows the options of the server" {
-	local option command
-
-	assert_equal "$(groups '' | grep -c '^The server, for all commands: ')" 10
-	for option in --url --config --connect-timeout --tls-ca --password-file --sentinel-user; do
-		groups '' | grep -qxF -- "The server, for all commands: $option" || fail "$option"
-		for command in wrap acquire renew release status queue log doctor; do
-			run ! grep -- "^[^:]*: $option" <(groups "$command")
-		done
-	done
-	run -0 "$FAIRLOCK" wrap --help
-	assert_line --partial "The server's options: fairlock --help."
-}
-
-# helps COMMAND OPTION: what its --help says of the option, on one line
-helps() {
-	"$FAIRLOCK" "$1" --help | awk -v option="$2" '
-		substr($0, 1, 30) ~ /[^ ]/ { on = 0 }
-		$1 == option || $2 == option { on = 1 }
-		on { print substr($0, 32) }' | xargs
-}
-
-@test "--help says of an option what it does in that command" {
-	local lease='hold the lock for DUR'
-
-	assert_equal "$(helps wrap --lease)" 'free the lock DUR after the last renewal, 1s to 1d (default: 30s)'
-	assert_equal "$(helps acquire --lease)" "$lease, 1s to 30d (with --while-pid: 1d) (default: 30s)"
-	assert_equal "$(helps renew --lease)" "$lease from now on, 1s to 30d (default: that of acquire)"
-	assert_equal "$(helps wrap --replicas)" 'require N replicas to confirm the lock'
-	assert_equal "$(helps doctor --replicas)" 'judge the server for jobs that require N replicas'
-	assert_equal "$(helps wrap --quiet)" 'print nothing if the lock is busy'
-	assert_equal "$(helps status --quiet)" 'print nothing; exit with 0 if a lock is held, else 1'
-	assert_equal "$(helps release --quiet)" 'with --stop, --force, --forget-run: print nothing on stdout'
-	assert_equal "$(helps doctor --quiet)" 'print only warnings and errors'
-	for command in renew queue log; do
-		assert_equal "$(helps $command --quiet)" 'has no effect here'
-	done
-	run -0 "$FAIRLOCK" --complete doctor --repl
-	assert_output $'--replicas\tN: judge the server for jobs that require N replicas'
-}
-
-@test "--help is an option of wrap behind NAME, and a word of COMMAND behind COMMAND" {
-	run "$FAIRLOCK" wrap x --help
-	assert_success
-	assert_output --partial 'Usage: fairlock wrap'
-	run "$FAIRLOCK" wrap x true --help
-	refute_output --partial 'Usage:'
-}
-
 @test "fairlock prints its version on one line when asked in one of six ways" {
 	local words
 	for words in --version -V version '-v version' 'wrap --version' '--version status'; do
@@ -161,10 +103,4 @@ helps() {
 	run bash -c '"$1" --help >/dev/full' - "$FAIRLOCK"
 	assert_failure 71
 	assert_output 'fairlock: cannot write to standard output: No space left on device'
-}
-
-@test "fairlock --help ends with 71 and a message if standard output is closed" {
-	run bash -c '"$1" --help >&-' - "$FAIRLOCK"
-	assert_failure 71
-	assert_output --partial 'cannot write to standard output'
 }

@@ -25,19 +25,6 @@ events() {
 	assert_equal "$("$FAIRLOCK" log --json -n 2 job | jq -c '[.log[].event]')" '["granted","released"]'
 }
 
-@test "log --lines without NAME shows the last events of all locks together" {
-	"$FAIRLOCK" wrap other sh -c 'exit 4' || true
-	"$FAIRLOCK" wrap job sh -c 'exit 5' || true
-	assert_equal "$(events -n 3)" "$("$FAIRLOCK" log --raw --noheadings -o EVENT,STATUS | tail -n 3 | paste -sd ' ')"
-	assert_equal "$("$FAIRLOCK" log --raw --noheadings -o NAME -n 4 | sort -u | paste -sd ' ')" 'job other'
-}
-
-@test "log --lines counts among the events of --since, and --sort sorts what is left" {
-	assert_equal "$(events -n 2 --since 1h job)" 'granted - released 3'
-	assert_equal "$(events -n 1 --since now job)" ''
-	assert_equal "$(events -n 3 --sort EVENT job)" 'granted - released 2 released 3'
-}
-
 @test "log --lines --follow shows the last N events, and then all that come" {
 	local name
 

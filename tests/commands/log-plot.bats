@@ -45,40 +45,6 @@ an_hour_with_an_overrun() {
 	)"
 }
 
-@test "log --plot draws an hour with an overrun on 80 columns" {
-	an_hour_with_an_overrun
-	plot 80
-	assert_output "$(cat <<-'END'
-		job: Nov 21 03:00:00 to Nov 21 04:00:00 (1h)
-
-		                                 03:00      03:15       03:30       03:45
-		backup.sh            ann@db1     ████      ░░░░░░░░██   ┊███████████████████████
-		report --monthly     bob@web2    ┊   ██████████████!    ┊           ┊
-		deploy.sh production cleo@build1 ┊    ░░×   ┊    ░░░████!           ┊
-		up to 2 wait                          ▄▄▄  ▄▄▄▄▄████▄
-
-		█ holds  ░ waits  × left the queue  ! expired, forced, lost
-	END
-	)"
-}
-
-@test "log --plot draws an hour with an overrun on 120 columns" {
-	an_hour_with_an_overrun
-	plot 120
-	assert_output "$(cat <<-'END'
-		job: Nov 21 03:00:00 to Nov 21 04:00:00 (1h)
-
-		                                 03:00         03:10          03:20         03:30          03:40         03:50
-		backup.sh            ann@db1     ████████      ┊    ░░░░░░░░░░░░░░████      ┊ ██████████████████████████████████████████
-		report --monthly     bob@web2    ┊      ██████████████████████████!         ┊              ┊             ┊
-		deploy.sh production cleo@build1 ┊         ░░░░×              ░░░░░░░███████!              ┊             ┊
-		up to 2 wait                              ▄▄▄▄▄▄    ▄▄▄▄▄▄▄▄▄▄█████▄▄▄
-
-		█ holds  ░ waits  × left the queue  ! expired, forced, lost
-	END
-	)"
-}
-
 @test "log --plot draws with ASCII characters if the locale has no UTF-8" {
 	an_hour_with_an_overrun
 	LC_ALL=C plot 80
@@ -94,27 +60,6 @@ an_hour_with_an_overrun() {
 		# holds  . waits  x left the queue  ! expired, forced, lost
 	END
 	)"
-}
-
-@test "log --plot sets its ticks at round local times, and names the days" {
-	entries <<-END
-		0 granted 1 ann 0 -
-		86400 released 1 ann 0 86400
-	END
-	TZ=Asia/Kolkata plot 80
-	assert_line --index 0 'job: Nov 21 08:30:00 to Nov 22 08:30:00 (1d), all by ann@db1'
-	assert_line --index 1 '                       12:00            18:00           Nov 22           06:00'
-	cli DEL "$key"
-	entries <<-END
-		0 granted 1 ann 0 -
-		8640000 released 1 ann 0 8640000
-	END
-	plot 80
-	assert_line --index 1 --partial 'Dec 17'
-	cli DEL "$key"
-	at 2 granted 1 ann 1
-	plot 80
-	assert_line --index 1 --regexp '^ +03:00:01\.0 +03:00:01\.2 '
 }
 
 # widths [TEXT]: prints how many columns each line of the input takes, up to TEXT if it has that
@@ -158,45 +103,6 @@ between() {
 	[ "$2" -ge "$1" ] && [ "$2" -le "$3" ]
 }
 
-@test "log --plot draws overlapping runs of one job in rows of their own, and the other runs in one row" {
-	entries <<-END
-		10 granted 1 ann 10 -
-		20 released 1 ann 10 10
-		20 granted 2 ann 20 -
-		30 released 2 ann 20 10
-		30 granted 3 ann 30 -
-		40 released 3 ann 30 10
-		60 granted 4 ann 10 -
-		70 released 4 ann 10 10
-	END
-	LC_ALL=C plot 84
-	assert_equal "$(sed -n '4,7p' <<<"$output" | tr -d '|' | tr -s ' ' | sed 's/ $//')" "$(cat <<-'END'
-		backup.sh ..........########## ..........##########
-		 ....................##########
-		 ..............................##########
-		up to 3 wait 333333333322222222221111111111 1111111111
-	END
-	)"
-}
-
-@test "log --plot shows the latest 40 rows, how many more there are, and how many waiters there were" {
-	for ((i = 0; i < 60; i++)); do
-		echo "$((100 + i)) left - job$i $((100 - i)) -"
-		declare -g "job$i=host	1	user	command-$i"
-	done | cat >"$BATS_TEST_TMPDIR/list"
-	for ((i = 0; i < 60; i++)); do
-		declare -g "job$i=host	1	user	command-$i"
-	done
-	entries <"$BATS_TEST_TMPDIR/list"
-	plot 80
-	assert_equal "$(grep -c '^command' <<<"$output")" 40
-	refute_line --regexp '^command-19 '
-	assert_line --regexp '^command-20 '
-	assert_line --regexp '^up to 50 wait '
-	assert_line '20 more rows are not shown'
-	[ "$(grep -c '03:0' <<<"$output")" -ge 3 ] # in the title, and in an axis above and below
-}
-
 @test "log --plot draws a hold and a wait that go on until now" {
 	LOGNAME=ann background "$FAIRLOCK" wrap job sleep 100
 	wait_until "$FAIRLOCK" status -q job
@@ -211,72 +117,7 @@ between() {
 	assert_line --regexp '^sleep 100 .*█$'
 }
 
-@test "log --plot draws a holder of Redisson's, which is not in the log, at the end" {
-	cli HSET job redisson:1 1 >/dev/null
-	plot 80
-	assert_line --regexp '^redisson +.*█'
-}
-
-@test "log --plot --since leaves out older events" {
-	now=$(($(now_ms) / 1000 - base))
-	entries <<-END
-		$((now - 5000)) granted 1 bob 0 -
-		$((now - 4000)) released 1 bob 0 1000
-		$((now - 1000)) granted 2 ann 0 -
-		$((now - 500)) released 2 ann 0 500
-	END
-	plot 80 --since 20m
-	assert_line --regexp '^job: .* \((20m|19m59s)\), all by ann@db1$'
-	assert_line --regexp '^backup.sh {5,13}[┊ ]*█+'
-	refute_output --partial report
-}
-
 # ---- The terminal ----
-
-# plot_on_terminal COLUMNS ROWS [NAME=VALUE...]: draws the log on a terminal of this size
-plot_on_terminal() {
-	local size="stty cols $1 rows $2"
-
-	shift 2
-	output=$(script -qec "$size; env TERM=xterm-256color $* '$FAIRLOCK' log --plot job" /dev/null \
-		</dev/null 3>&- | tr -d '\r')
-}
-
-@test "log --plot uses the terminal's width, and no more rows than its height has room for" {
-	an_hour_with_an_overrun
-	plot_on_terminal 60 24 TERM=dumb
-	here=$output
-	plot 60
-	assert_equal "$here" "$output"
-	plot_on_terminal 60 24 TERM=dumb COLUMNS=80
-	here=$output
-	plot 80
-	assert_equal "$here" "$output"
-	cli DEL "$key" >/dev/null
-	for ((i = 0; i < 60; i++)); do
-		echo "$((100 + i)) left - ann 100 -"
-	done | entries
-	plot_on_terminal 60 20 TERM=dumb
-	[ "$(wc -l <<<"$output")" -le 20 ] || fail "$output"
-	assert_output --partial '49 more rows are not shown'
-}
-
-@test "log --plot uses colours on a terminal that has them, unless NO_COLOR is set" {
-	colour=$'\033['
-	an_hour_with_an_overrun
-	plot_on_terminal 80 24
-	assert_output --partial "${colour}32m█"
-	assert_output --partial "${colour}35m░"
-	assert_output --partial "${colour}1;31m!"
-	# the rest is as without colours
-	here=$(sed 's/\x1b\[[0-9;]*m//g' <<<"$output")
-	plot 80
-	assert_equal "$here" "$output"
-	plot_on_terminal 80 24 NO_COLOR=1
-	refute_output --partial "$colour"
-	plot_on_terminal 80 24 TERM=dumb
-	refute_output --partial "$colour"
-}
 
 @test "log --plot draws a bar for each hold, also of one job that holds several slots at once" {
 	entries <<-END
@@ -302,12 +143,4 @@ plot_on_terminal() {
 		█ holds  ░ waits  × left the queue  ! expired, forced, lost
 	END
 	)"
-}
-
-@test "log --plot draws slots that are held now until now" {
-	"$FAIRLOCK" acquire --slots 2 job >/dev/null
-	"$FAIRLOCK" acquire --slots 2 job >/dev/null
-	plot 80
-	assert_line --index 0 --regexp ' to now '
-	assert_equal "$(grep -c '█$' <<<"$output")" 2
 }

@@ -46,32 +46,6 @@ since() {
 	assert_equal "$(tokens now)" ''
 }
 
-@test "log --since takes weeks, and minutes as min" {
-	ago 700000 granted
-	ago 500000 released
-	ago 200 lost
-	shown() {
-		"$FAIRLOCK" log --since "$1" --raw --noheadings -o EVENT job | paste -sd ' '
-	}
-	assert_equal "$(shown 1w)" 'released lost'
-	assert_equal "$(shown 1w2d)" 'granted released lost'
-	assert_equal "$(shown 5min)" 'lost'
-	assert_equal "$(shown 3min)" ''
-}
-
-@test "log --since takes an hour of one digit, as date(1) does" {
-	export TZ=Asia/Tokyo
-	entries <<-END
-		0 granted - - - -
-		60 granted - - - -
-	END
-	cli XADD "$key" '*' event granted time "$((base - 8 * 3600))000" >/dev/null # 4:00 there
-	assert_equal "$(since '2026-11-21 4:00')" '03:00 03:01 19:00'
-	assert_equal "$(since '2026-11-21 4:00:01')" '03:00 03:01'
-	assert_equal "$(since 2026-11-21T4:00)" '03:00 03:01 19:00'
-	run -0 "$FAIRLOCK" log --since 0:00 job
-}
-
 # refuses_since TEXT CAUSE
 refuses_since() {
 	run -64 "$FAIRLOCK" log --since="$1" job
@@ -84,15 +58,6 @@ refuses_since() {
 		'yesterday T03:00' 99999-01-01; do
 		refuses_since "$text" "write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS"
 	done
-}
-
-@test "log --since says that there is no such day or time" {
-	for text in 2026-02-30 2026-13-01 2026-00-10 2026-11-31 2025-02-29T03:00 24:00 3:60 '2026-11-21 25:00' \
-		'yesterday 03:00:61' '2026-11-21 03:00+15:00'; do
-		refuses_since "$text" 'there is no such day or time'
-	done
-	run -64 "$FAIRLOCK" log --since '' job
-	assert_line --index 0 "fairlock: cannot use option '--since': '' is not a duration or a time"
 }
 
 @test "log --since cuts a long text in its message, and refuses the future" {

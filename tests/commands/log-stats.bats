@@ -43,34 +43,6 @@ stats() {
 	)"
 }
 
-@test "log --stats counts COMMANDs that failed among the released" {
-	"$FAIRLOCK" wrap job true
-	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
-	run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 60
-	"$FAIRLOCK" release --owner "$("$FAIRLOCK" acquire job)" job
-	assert_equal "$(stats '|[.released, .failed]')" '[4,2]'
-	run -0 "$FAIRLOCK" log --stats job
-	assert_line --index 2 --regexp '^ *[0-9]+ %        4        4        0        0        0        0        2$'
-}
-
-@test "log --stats prints a 95th percentile that 95 of 100 waits do not exceed" {
-	for ((i = 100; i > 0; i--)); do
-		echo "$((1000 - i)) granted $((1000 - i)) ann $i -"
-	done | entries
-	assert_equal "$(stats .waited_ms)" '{"median":50500,"p95":95000,"longest":100000}'
-}
-
-@test "log --stats prints the figures of an empty log and of a single entry" {
-	assert_equal "$(stats '|[.granted, .busy, .from, .waited_ms.median, .held_ms.longest]')" '[0,null,null,null,null]'
-	run -0 --separate-stderr "$FAIRLOCK" log --stats job
-	assert_line --index 0 'job: nothing is known'
-	at 10 granted 1 ann 3
-	assert_equal "$(stats '|[.granted, .busy, .waited_ms.median, .waited_ms.p95]')" '[1,null,3000,3000]'
-	cli DEL "$key" >/dev/null
-	at 10 released 1 ann 3 10
-	assert_equal "$(stats '|[.released, .busy + 0, .from, .held_ms.p95]')" '[1,1,"2026-11-21T03:00:00.000Z",10000]'
-}
-
 @test "log --stats counts a hold that goes on as busy until now, and leaves it out of held_ms" {
 	is_held() {
 		[ "$(stats .holding_ms)" -ge 100 ]
@@ -82,26 +54,6 @@ stats() {
 	assert_equal "$(stats '|[.granted, .waiting, .busy + 0, .held_ms.longest]')" '[1,1,1,null]'
 	run -0 "$FAIRLOCK" log --stats job
 	[[ ${lines[-1]} =~ ^held\ now,\ for\ [0-9ms]+\;\ 1\ waiting$ ]]
-}
-
-@test "log --stats counts an expired hold that is not logged yet as busy until its lease ended" {
-	"$FAIRLOCK" acquire --lease 1s job
-	wait_until is_free job
-	assert_equal "$(stats '|[.granted, .expired, .holding_ms, .busy + 0]')" '[1,0,null,1]'
-	run -0 "$FAIRLOCK" log --stats --json --since 1h job
-	jq -e '.stats.busy < 0.01' <<<"$output"
-}
-
-@test "log --stats counts the time of two holds that overlap after a loss of data once" {
-	entries <<-END
-		0 granted 1 ann 0 -
-		10 granted 2 bob 0 -
-		20 lost 1 ann 0 20
-		30 released 2 bob 0 20
-		50 granted 3 bob 0 -
-		60 released 3 bob 0 10
-	END
-	assert_equal "$(stats .busy)" 0.6667
 }
 
 # ---- Several holders ----
@@ -121,44 +73,4 @@ stats() {
 	run -0 "$FAIRLOCK" log --stats job
 	assert_line --regexp '^ 70 %        4        4 '
 	assert_equal "${lines[-1]}" '1.30 holders on average, at most 3 at once'
-}
-
-@test "log --stats begins with --since for the mean of the holders, too" {
-	local now
-
-	now=$(date +%s)
-	base=$((now - 1000)) entries <<-END
-		0 granted 1 ann 0 -
-		0 granted 2 bob 0 -
-		600 released 1 ann 0 600
-		600 released 2 bob 0 600
-	END
-	run -0 "$FAIRLOCK" log --stats --json --since "@$((now - 500))" job
-	jq -e '.stats | .busy > 0.19 and .busy < 0.21 and .mean_holders > 0.38 and .mean_holders < 0.42' <<<"$output"
-}
-
-@test "log --stats tells how many hold the lock now, and for how long the longest" {
-	is_held() {
-		[ "$(stats .holding_ms)" -ge 100 ]
-	}
-	"$FAIRLOCK" acquire --slots 3 job >/dev/null
-	wait_until is_held
-	"$FAIRLOCK" acquire --slots 3 job >/dev/null
-	assert_equal "$(stats '|[.granted, .busy + 0, .most_holders]')" '[2,1,2]'
-	is_held
-	run -0 "$FAIRLOCK" log --stats job
-	assert_equal "${#lines[@]}" 8
-	[[ ${lines[-2]} =~ ^1\.[0-9]+\ holders\ on\ average,\ at\ most\ 2\ at\ once$ ]]
-	[[ ${lines[-1]} =~ ^held\ now\ by\ 2,\ the\ longest\ for\ [0-9ms]+\;\ 0\ waiting$ ]]
-}
-
-@test "log --stats counts a slot that expired and is not logged yet until its lease ended, beside one that is held" {
-	"$FAIRLOCK" acquire --lease 1s --slots 2 job >/dev/null
-	"$FAIRLOCK" acquire --lease 1h --slots 2 job >/dev/null
-	expired() { [ "$(cli ZCOUNT 'fairlock_holders:{job}' "$(now_ms)" +inf)" = 1 ]; }
-	wait_until expired
-	sleep 0.5
-	stats '|[.granted, .expired, .busy + 0, .mean_holders < 2]' | grep -qx '\[2,0,1,true\]'
-	run -0 "$FAIRLOCK" log --stats job
-	[[ ${lines[-1]} =~ ^held\ now,\ for\  ]]
 }

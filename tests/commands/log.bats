@@ -19,16 +19,6 @@ last_is() {
 
 # ---- The events ----
 
-@test "log of an unused lock is empty, and writes nothing to the server" {
-	run -0 --separate-stderr "$FAIRLOCK" log job
-	refute_output
-	run -0 --separate-stderr "$FAIRLOCK" log --json job
-	assert_equal "$(jq -c . <<<"$output")" '{"log":[]}'
-	run -0 --separate-stderr "$FAIRLOCK" log --plot job
-	assert_output 'job: nothing is known'
-	assert_equal "$(cli DBSIZE)" 0
-}
-
 @test "log shows a grant and a release with the holder, the time and the duration" {
 	before=$(now_ms)
 	LOGNAME=bob background "$FAIRLOCK" wrap job sleep 0.1
@@ -47,16 +37,6 @@ last_is() {
 	assert_equal "$(events '[0]|keys_unsorted|join(" ")')" \
 		'"name time event owner host pid user command slot reason token waited_ms held_ms by status cause"'
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
-}
-
-@test "log shows how long a new holder has waited" {
-	hold job
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
-	sleep 0.2
-	kill -TERM "$HOLDER"
-	wait $!
-	[ "$(events '|map(select(.event == "granted"))|last.waited_ms')" -ge 200 ]
 }
 
 @test "the next acquire logs that a lease has expired, with the time of its end" {
@@ -126,14 +106,6 @@ has_command() {
 	guard=$(pgrep -P "$1") && pgrep -x -P "$guard" sleep >/dev/null
 }
 
-@test "log shows that a signal to wrap killed COMMAND" {
-	hold job
-	wait_until has_command "$HOLDER"
-	kill -s HUP "$HOLDER"
-	wait_until is_free job
-	assert_equal "$(ended)" '[[129,"HUP"]]'
-}
-
 @test "log shows that --max-hold stopped COMMAND" {
 	run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 60
 	run -124 "$FAIRLOCK" wrap --max-hold 1s job sh -c 'trap "exit 5" TERM; while :; do sleep 0.05; done'
@@ -156,15 +128,6 @@ has_command() {
 	assert_equal "$(ended)" '[[143,"wrap died"]]'
 }
 
-@test "log knows no status of an expired lease, nor of a lock of acquire" {
-	"$FAIRLOCK" release --owner "$("$FAIRLOCK" acquire job)" job
-	assert_equal "$(ended)" '[[null,null]]'
-	"$FAIRLOCK" acquire --lease 1s job
-	wait_until is_free job
-	"$FAIRLOCK" wrap job true
-	assert_equal "$(events '|map(select(.event == "expired") | [.status, .cause])')" '[[null,null]]'
-}
-
 @test "log knows no status of a lock of acquire that a wrap went into and gave back last" {
 	owner=$("$FAIRLOCK" acquire job)
 	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
@@ -177,32 +140,7 @@ has_command() {
 	assert_equal "$(ended)" '[[null,null],[null,null],[0,"exit"]]'
 }
 
-@test "log shows the status of the wrap that took the lock, and not that of a wrap inside it" {
-	run -4 "$FAIRLOCK" wrap job sh -c '"$0" wrap job sh -c "exit 3"; exit 4' "$FAIRLOCK"
-	assert_equal "$(ended)" '[[4,"exit"]]'
-}
-
 # ---- The table ----
-
-@test "log prints a table with headings and a line for each event, in local time" {
-	at 12 granted 1 ann 0
-	at 77 released 1 ann 0 65
-	TZ=Asia/Tokyo run -0 "$FAIRLOCK" log job
-	assert_equal "$(sed 's/ *$//' <<<"$output")" "$(cat <<-'END'
-		TIME                EVENT    WAITED HELD STATUS CAUSE USER HOST PID COMMAND
-		Nov 21 12:00:12.000 granted     0ms                   ann  db1  100 backup.sh
-		Nov 21 12:01:17.000 released    0ms 1m5s              ann  db1  100 backup.sh
-	END
-	)"
-}
-
-@test "log prints milliseconds of times, for people and for programs" {
-	cli XADD $key '*' event granted time ${base}007 >/dev/null
-	run -0 "$FAIRLOCK" log --noheadings -o TIME job
-	assert_output 'Nov 21 03:00:00.007'
-	run -0 "$FAIRLOCK" log --raw --noheadings -o TIME job
-	assert_output '2026-11-21T03:00:00.007Z'
-}
 
 @test "log shows the reason for which a lock was wanted" {
 	cli XADD $key '*' event granted time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
@@ -213,78 +151,18 @@ has_command() {
 	refute_output --partial migrate
 }
 
-@test "log --raw prints milliseconds and times as in RFC 3339" {
-	at 77 released 1 ann 0 65
-	run -0 "$FAIRLOCK" log --raw --noheadings job
-	assert_output '2026-11-21T03:01:17.000Z released 0 65000 - - ann db1 100 backup.sh'
-	run -0 "$FAIRLOCK" log --raw -o token,held job
-	assert_output $'TOKEN HELD\n1 1m5s'
-}
-
 @test "log --sort sorts the events by a column" {
 	"$FAIRLOCK" wrap job true
 	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort EVENT job | xargs)" = 'granted released' ]
 	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort WAITED_MS job | wc -l)" = 2 ]
 }
 
-@test "log refuses conflicting options, malformed values and bad names as usage errors" {
-	for options in '--stats --plot' '--stats --follow' '--plot --follow' '--plot --json' '--stats --raw' \
-		'--plot --noheadings' '--stats -o TIME' '--since -1' '--since 1h30' '-o STATE' '--json --raw'; do
-		# shellcheck disable=SC2086
-		run -64 "$FAIRLOCK" log $options job
-	done
-	run -64 "$FAIRLOCK" log job other
-	"$FAIRLOCK" acquire job
-	run -64 "$FAIRLOCK" log '{job}'
-	assert_line --partial 'shares keys with lock job'
-}
-
 # ---- All locks ----
-
-# in_log NAME SECONDS EVENT: adds an event that happened SECONDS after 03:00
-in_log() {
-	cli XADD "fairlock_log:{$1}" '*' event "$3" time "$((base + $2))000" token '' by "$ann" waited '' held '' \
-		status '' cause '' >/dev/null
-}
-
-@test "log without NAME prints the events of all locks in the order in which they happened" {
-	in_log backup 10 granted
-	in_log deploy 20 granted
-	in_log backup 30 released
-	in_log deploy 25 expired
-	in_log deploy 30 granted
-	run -0 "$FAIRLOCK" log
-	assert_equal "$(sed 's/ *$//' <<<"$output")" "$(cat <<-'END'
-		TIME                NAME   EVENT    WAITED HELD STATUS CAUSE USER HOST PID COMMAND
-		Nov 21 03:00:10.000 backup granted                           ann  db1  100 backup.sh
-		Nov 21 03:00:20.000 deploy granted                           ann  db1  100 backup.sh
-		Nov 21 03:00:25.000 deploy expired                           ann  db1  100 backup.sh
-		Nov 21 03:00:30.000 backup released                          ann  db1  100 backup.sh
-		Nov 21 03:00:30.000 deploy granted                           ann  db1  100 backup.sh
-	END
-	)"
-	run -0 "$FAIRLOCK" log --json
-	assert_equal "$(jq -c '.log|map([.name, .event])' <<<"$output")" \
-		'[["backup","granted"],["deploy","granted"],["deploy","expired"],["backup","released"],["deploy","granted"]]'
-	run -0 "$FAIRLOCK" log --raw --noheadings
-	assert_line --index 0 --regexp '^2026-11-21T03:00:10.000Z backup granted '
-}
 
 # use NAME [COMMAND]: a wrap takes the lock, and gives it back, perhaps after its own end
 use() {
 	"$FAIRLOCK" wrap "$1" "${2-true}" || true
 	wait_until is_free "$1"
-}
-
-@test "log without NAME prints real events, also of names with braces and of locks that are long forgotten" {
-	use job
-	use '{x}'
-	use 'a{b}c'
-	use '{x}' false
-	cli DEL 'fairlock:{job}' 'fairlock:a{b}c' >/dev/null # they live for a day, logs for a week
-	cli XADD 'fairlock_log:no{braces' '*' event granted >/dev/null
-	run -0 "$FAIRLOCK" log --raw --noheadings -o NAME,EVENT
-	assert_output "$(printf '%s granted\n%s released\n' job job {x} {x} 'a{b}c' 'a{b}c' {x} {x})"
 }
 
 # shows_others CAUSE: log without NAME ends with 78 for this cause, and shows the events of the lock "other"
@@ -309,39 +187,6 @@ shows_others() {
 	assert_output --partial job
 	cli SET 'fairlock_log:{job}' 1 >/dev/null
 	shows_others 'cannot use the name job: it is in use by something that is no lock'
-}
-
-@test "log without NAME bears a lock whose name on the server is spelled otherwise than its log" {
-	use '{job}'
-	run -0 "$FAIRLOCK" log --json
-	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["{job}"]'
-	cli HSET 'fairlock:{job}' name job >/dev/null
-	run -0 "$FAIRLOCK" log --json
-	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["job"]'
-}
-
-@test "log --since without NAME shows only events that have happened since then" {
-	ago 7200 granted
-	in_log other 0 granted
-	key='fairlock_log:{third}' ago 100 released
-	run -0 "$FAIRLOCK" log --since 1h --raw --noheadings -o NAME,EVENT
-	assert_output 'third released'
-}
-
-@test "log without NAME of a server without locks is empty" {
-	run -0 "$FAIRLOCK" log
-	refute_output
-	run -0 "$FAIRLOCK" log --json
-	assert_equal "$(jq -c . <<<"$output")" '{"log":[]}'
-	assert_equal "$(cli DBSIZE)" 0
-}
-
-@test "log without NAME refuses --stats and --plot, which are for one lock" {
-	for option in stats plot; do
-		run -64 "$FAIRLOCK" log --$option
-		assert_line --index 0 "fairlock: cannot use --$option for all locks: add a NAME"
-		assert_line --index 1 "Try 'fairlock log --help'."
-	done
 }
 
 @test "log without NAME merges the logs of all nodes of a cluster, and ends with 69 if a part cannot be seen" {
@@ -385,10 +230,4 @@ shows_others() {
 	assert_line --index 1 --regexp ' granted +db1 '
 	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,SLOT job
 	assert_line --index 4 'granted 1'
-}
-
-@test "log shows no SLOT to people if no hold had one" {
-	"$FAIRLOCK" wrap job true
-	run -0 "$FAIRLOCK" log job
-	assert_line --index 0 --regexp '^TIME +EVENT +WAITED '
 }

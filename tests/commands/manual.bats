@@ -84,17 +84,6 @@ table_rows() {
 	same options "$(help_options)" "$(manual_options)"
 }
 
-@test "the comparison with the manual finds an option that only one side has" {
-	mkdir other
-	cp "$MANUAL"/*.[1-9] other
-	sed -i '/^\.It Fl -max-queue/s/max/most/' other/fairlock-acquire.1
-	run same options "$(help_options)" "$(manual_options other)"
-	assert_failure
-	assert_line --partial '-acquire --max-queue N'
-	assert_line --partial '+acquire --most-queue N'
-	refute_line --partial 'wrap'
-}
-
 @test "--help and completion list the same options for each command" {
 	same options "$(help_options | sed -E 's/ -[^-]( |$)/\1/')" "$(completed_options)"
 }
@@ -111,14 +100,6 @@ table_rows() {
 
 @test "fairlock.conf(5) lists exactly the keys that the option table has" {
 	same keys "$(table_rows FILE)" "$(section KEYS "$MANUAL/fairlock.conf.5" | sed -nE 's/^\.It Ic ([a-z-]+) = .*/\1/p')"
-}
-
-@test "fairlock.conf(5) and --help name the same arguments" {
-	same arguments "$(help_options | sed -nE 's/.* --([a-z-]+)/\1/p' |
-		awk '{ print $1, NF == 1 ? "yes|no" : $2 }' | sort -u |
-		join - <(table_rows FILE | sort -u))" \
-		"$(section KEYS "$MANUAL/fairlock.conf.5" | sed -nE 's/^\.It Ic ([a-z-]+) = (Ar|Cm) /\1 /p' |
-			sed 's/ | /|/' | grep -v '^password ')"
 }
 
 @test "--help, fairlock(1), the pages and completion name the same commands" {
@@ -159,16 +140,6 @@ statuses() {
 	done
 }
 
-@test "each command's page has all sections, and an example" {
-	for command in $COMMANDS; do
-		same "sections of fairlock-$command.1" "$(grep -vE '^\.Sh (COLUMNS|ENVIRONMENT|METRICS)$' \
-			"$MANUAL/fairlock-$command.1" | sed -n 's/^\.Sh //p')" \
-			$'NAME\nSYNOPSIS\nDESCRIPTION\nOPTIONS\nEXIT STATUS\nEXAMPLES\nSEE ALSO'
-		section EXAMPLES "$MANUAL/fairlock-$command.1" | grep -q "fairlock $command " ||
-			fail "fairlock-$command.1 has no example"
-	done
-}
-
 @test "the manual names exactly the columns that each command knows" {
 	for command in status queue log; do
 		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
@@ -189,74 +160,9 @@ statuses() {
 	done
 }
 
-# command_lines FILE: prints the command lines of fairlock in it, without "fairlock", up to COMMAND
-# or a pipe
-command_lines() {
-	grep -oE "fairlock (${COMMANDS// /|}) .*" "$1" | sed -E -e 's/^fairlock //' -e 's/( (--|\|)( |$)|`).*//'
-}
-
-# options_of COMMAND WORD...: prints the options among the words; -qnE0 counts as -q, -n and -E
-options_of() {
-	local command=$1 word row letters
-
-	shift
-	for word; do
-		case $word in
-		--*) echo "$command ${word%%=*}" ;;
-		-*)
-			letters=${word#-}
-			while [ -n "$letters" ]; do
-				echo "$command -${letters:0:1}"
-				row=$(help_options | grep "^$command -${letters:0:1} ") || return 0
-				[ "$(wc -w <<<"$row")" -eq 3 ] || break
-				letters=${letters:1}
-			done
-			;;
-		esac
-	done
-}
-
-@test "the examples of the manual, its recipes and the README use only options that exist" {
-	known=$(help_options | awk '{ for (i = 2; i <= NF && i < 4; i++) print $1, $i }')
-	used=0
-	for file in "$MANUAL"/*.[1-9] "$MANUAL"/examples/* "$PROJECT/README.md"; do
-		while read -r -a words; do
-			while read -r option; do
-				used=$((used + 1))
-				grep -qxF -e "$option" <<<"$known" || fail "$file: fairlock ${words[*]}: there is no $option"
-			done < <(options_of "${words[@]}")
-		done < <(command_lines "$file")
-	done
-	[ "$used" -gt 60 ] || fail "only $used options were found"
-}
-
 @test "mandoc finds no mistake in the manual" {
 	run mandoc -T lint -W warning "$MANUAL"/*.[1-9]
 	assert_success
-}
-
-@test "the manual has at most 12,000 words" {
-	local words
-
-	words=$(mandoc -T ascii "$MANUAL"/*.[1-9] | col -b | wc -w)
-	[ "$words" -gt 5000 ]
-	[ "$words" -le 12000 ] || fail "it has $words: say each thing once"
-}
-
-@test "each page that a page refers to exists, and fairlock(1) refers to every page" {
-	while read -r name number; do
-		[ -e "$MANUAL/$name.$number" ] || fail "there is no $name($number)"
-	done < <(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1 \2/p' "$MANUAL"/*.[1-9] | sort -u)
-	same 'pages that fairlock(1) names' "$(pages | grep -vx fairlock.1)" \
-		"$(sed -nE 's/^\.Xr (fairlock[^ ]*) ([1-9]).*/\1.\2/p' "$MANUAL/fairlock.1")"
-}
-
-@test "each page's title and name are those of its file" {
-	for page in $(pages); do
-		title=$(tr '[:lower:]' '[:upper:]' <<<"${page%.*}")
-		grep -qx "\.Dt $title ${page##*.}" "$MANUAL/$page" || fail "$page has another title"
-		grep -qx "\.Nm ${page%.*}" "$MANUAL/$page" || fail "$page has another name"
-	done
 }
 
 @test "the pages and sections that --help and messages refer to exist" {
@@ -290,17 +196,6 @@ options_of() {
 	assert_output ''
 }
 
-@test "the footer of each installed page names fairlock, and no system" {
-	local page
-
-	command -v man groff >/dev/null || skip 'there is no man, or no groff'
-	install_to "$PWD/root"
-	for page in $(pages); do
-		run -0 man -l "$PWD/root/usr/share/man/man${page##*.}/$page"
-		assert_line --index -1 --regexp '^fairlock +.* fairlock$'
-	done
-}
-
 @test "each fault in the table of fairlock(7) has a test that begins with the fault's name" {
 	local fault
 
@@ -309,16 +204,4 @@ options_of() {
 	while read -r fault; do
 		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*/*.bats || fail "there is none for $fault"
 	done <faults
-}
-
-@test "each URL in a configuration file of the manual or the README is one that fairlock takes" {
-	local url count=0
-
-	while read -r url; do
-		echo "url = $url" >one.conf
-		run env -u FAIRLOCK_URL "$FAIRLOCK" status --config one.conf --connect-timeout 20ms
-		[ "$status" -eq 69 ] || fail "$url: $status: $output"
-		count=$((count + 1))
-	done < <(sed -nE 's/\$\(openssl rand -hex 16\)/0123abcd/; s/.*\burl = ([a-z]+:[^ `"'\'']+).*/\1/p' "$MANUAL"/*.[1-9] "$PROJECT/README.md")
-	[ "$count" -ge 2 ]
 }

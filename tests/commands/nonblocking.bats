@@ -43,24 +43,6 @@ many_locks() {
 	"$FAIRLOCK" status --all --json | cmp - printed
 }
 
-@test "help, doctor and the owner id of acquire are printed whole to a pipe that is full and non-blocking" {
-	local words
-
-	for words in --help 'wrap --help' 'status -o help' version; do
-		# shellcheck disable=SC2086
-		prints_whole pipe full $words
-	done
-	"$FAIRLOCK" doctor >whole || true
-	run python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full "$FAIRLOCK" doctor
-	assert_line --index 0 "$(head -n 1 whole)"
-	assert_equal "${#lines[@]}" "$(grep -c . whole)"
-	run -0 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full "$FAIRLOCK" acquire job
-	assert_output --regexp '^[-0-9a-f]{36}:[0-9]+$'
-	"$FAIRLOCK" release --owner "$output" job
-	run -0 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full "$FAIRLOCK" release --force job
-	assert_output 'lock job was free'
-}
-
 @test "log --follow waits for the reader of a non-blocking pipe" {
 	many_locks
 	run -124 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full timeout 5 "$FAIRLOCK" log --raw --noheadings -o NAME --follow
@@ -79,9 +61,4 @@ many_locks() {
 		sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' whole | cmp - <(sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' printed)
 		[ -s whole ]
 	done
-}
-
-@test "COMMAND of wrap gets a non-blocking standard output as it is" {
-	run -0 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 0 "$FAIRLOCK" wrap job python3 -c 'import os; print(os.get_blocking(1))'
-	assert_output False
 }

@@ -25,14 +25,6 @@ GO='until [ -e go ]; do sleep 0.05; done'
 	assert_output ran
 }
 
-@test "wrap -v tells that a COMMAND has ended with 0" {
-	"$FAIRLOCK" wrap job true
-	run -0 "$FAIRLOCK" wrap -v --once-ok 1h job touch ran
-	assert_line --regexp 'lock job was not needed: a command ended with 0 [0-9]+m?s ago$'
-	refute_output --partial leaving
-	[ ! -e ran ]
-}
-
 @test "those that wait with --once-ok end with 0 when COMMAND has ended with 0, also while somebody else holds the lock" {
 	local first plain once
 
@@ -90,18 +82,6 @@ GO='until [ -e go ]; do sleep 0.05; done'
 	assert_output ran
 }
 
-@test "a wrapper that is killed makes no success, though COMMAND ends with 0 when it is stopped" {
-	local wrapper
-
-	background "$FAIRLOCK" wrap -l 3s job sh -c 'trap "exit 0" TERM; touch up; while :; do sleep 0.05; done' 2>said
-	wrapper=$!
-	wait_until test -e up
-	kill -KILL "$wrapper"
-	wait_until is_free job
-	run -0 "$FAIRLOCK" wrap --once-ok 1h job echo ran
-	assert_output ran
-}
-
 @test "with -n wrap --once-ok ends with 75 while a COMMAND runs, with --skip with 0, and with --wait in time" {
 	hold job
 	run -75 "$FAIRLOCK" wrap -n --once-ok 1h job touch ran
@@ -112,39 +92,6 @@ GO='until [ -e go ]; do sleep 0.05; done'
 	assert_output --partial 'timed out after 200ms'
 	[ ! -e ran ]
 	in_queue job 0
-}
-
-@test "wrap --once-ok goes into a hold that it is inside" {
-	run -0 "$FAIRLOCK" wrap job true
-	run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap --once-ok 1h job echo inner
-	assert_output inner
-}
-
-@test "with slots and shared holds, one success is enough for all that wait, whatever they want" {
-	local waiters=() words first
-
-	background "$FAIRLOCK" wrap --slots 2 --once-ok 1h job sh -c "$GO"
-	first=$!
-	wait_until has_holders 1
-	join_holders --slots 2 job
-	for words in '--slots 2' --shared ''; do
-		# shellcheck disable=SC2086
-		join_waiters $words --once-ok 1h job touch ran
-		waiters+=("$WAITER")
-	done
-	touch go
-	for WAITER in "${waiters[@]}"; do
-		ends_with 0 "$WAITER"
-	done
-	ends_with 0 "$first"
-	[ ! -e ran ]
-	has_holders 1
-}
-
-@test "a success in a shared hold counts for the lock" {
-	run -0 "$FAIRLOCK" wrap --shared job true
-	run -0 "$FAIRLOCK" wrap --once-ok 1h job echo ran
-	refute_output
 }
 
 @test "--once-ok does not go with --once-per, wherever that is set, and has no variable and no key" {
@@ -195,18 +142,6 @@ GO='until [ -e go ]; do sleep 0.05; done'
 	ends_with 0 "$WAITER"
 	[ ! -e ran ]
 	[ ! -s said ]
-}
-
-@test "release --forget-run excludes --force, --owner, --token and --slot" {
-	local words
-
-	"$FAIRLOCK" wrap job true
-	for words in --force '--owner a:1' '--token 5' '--slot 1' '--force --token 5' '--force --slot 1'; do
-		# shellcheck disable=SC2086
-		run -64 "$FAIRLOCK" release --forget-run $words job
-	done
-	run -0 "$FAIRLOCK" wrap --once-ok 1h job touch ran
-	[ ! -e ran ]
 }
 
 # ---- status ----

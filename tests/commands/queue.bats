@@ -26,19 +26,6 @@ join_as_redisson() {
 	cli ZADD 'redisson_lock_timeout:{job}' "$(($(cli TIME | head -n 1) * 1000 + 300000))" $redisson
 }
 
-@test "queue shows no waiters of a free lock" {
-	"$FAIRLOCK" wrap job true
-	run -0 "$FAIRLOCK" queue --json job
-	[ "$(jq -c . <<<"$output")" = '{"queue":[]}' ]
-	run -0 "$FAIRLOCK" queue job
-	refute_output
-}
-
-@test "queue writes nothing to the server" {
-	"$FAIRLOCK" queue job
-	[ "$(cli DBSIZE)" = 0 ]
-}
-
 @test "queue shows the waiters in the order in which they came" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
@@ -62,28 +49,12 @@ join_as_redisson() {
 	[ "$(queue '[0]|keys_unsorted|join(" ")')" = '"name position owner host pid user command client mode slots reason waiting_ms present"' ]
 }
 
-@test "queue counts waiting_ms from the waiter's arrival" {
-	waited_for_300_ms() {
-		[ "$(queue '[0].waiting_ms')" -ge 300 ]
-	}
-	"$FAIRLOCK" acquire job
-	start=$(date +%s%3N)
-	join_queue 1
-	[ "$(queue '[0].waiting_ms')" -le $(($(date +%s%3N) - start)) ]
-	wait_until waited_for_300_ms
-}
-
 @test "queue shows a killed waiter as not present" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
 	kill -KILL $!
 	wait_until waiting 0
 	[ "$(queue '|map([.client, .present])')" = '[["fairlock",false]]' ]
-}
-
-@test "queue shows only the owner id of Redisson's waiter" {
-	join_as_redisson
-	[ "$(queue '[0]')" = "{\"name\":\"job\",\"position\":1,\"owner\":\"$redisson\",\"host\":null,\"pid\":null,\"user\":null,\"command\":null,\"client\":\"redisson\",\"mode\":\"exclusive\",\"slots\":null,\"reason\":null,\"waiting_ms\":null,\"present\":false}" ]
 }
 
 @test "queue prints a table with headings and a line for each waiter" {
@@ -94,23 +65,6 @@ join_as_redisson() {
 	read -r -a headings <<<"${lines[0]}"
 	[ "${headings[*]}" = "POSITION OWNER USER HOST PID COMMAND WAITING PRESENT" ]
 	[[ ${lines[1]} =~ ^\ +1\ [0-9a-f-]+:$!\ .*\ [0-9]+m?s\ +yes\ *$ ]]
-}
-
-@test "queue --raw prints milliseconds" {
-	"$FAIRLOCK" acquire job
-	join_queue 1
-	run -0 "$FAIRLOCK" queue --raw -o POSITION,PID,WAITING_MS,PRESENT job
-	[ "${lines[0]}" = "POSITION PID WAITING_MS PRESENT" ]
-	[[ ${lines[1]} =~ ^1\ $!\ [0-9]+\ yes$ ]]
-}
-
-@test "queue says that a killed waiter is not present" {
-	"$FAIRLOCK" acquire job
-	join_queue 1
-	kill -KILL $!
-	wait_until waiting 0
-	run -0 "$FAIRLOCK" queue --raw --noheadings -o PRESENT job
-	assert_output no
 }
 
 @test "queue without a name shows the waiters of all locks, and those of one lock in their order" {
@@ -131,21 +85,6 @@ join_as_redisson() {
 	[ "$("$FAIRLOCK" queue --json | jq -c '[.queue[] | [.name, .position]]')" = '[["job2",1],["job2",2],["job10",1]]' ]
 }
 
-@test "queue without a name shows the other queues if something else uses a name, and ends with 78" {
-	"$FAIRLOCK" acquire a
-	"$FAIRLOCK" acquire job
-	join_queue 1
-	cli SET 'redisson_lock_queue:{a}' precious
-	run -78 "$FAIRLOCK" queue --raw --noheadings -o NAME
-	assert_line "fairlock: cannot use the name a: it is in use by something that is no lock"
-	assert_line job
-}
-
-@test "queue without a name ends with 69 if the server is out of reach" {
-	run -69 "$FAIRLOCK" queue --url "unix:$BATS_TEST_TMPDIR/none"
-	[[ $output == "fairlock: cannot "* ]]
-}
-
 @test "queue shows a waiter's reason, and the column only if there is one" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
@@ -158,22 +97,6 @@ join_as_redisson() {
 	[ "$(queue '[0].reason')" = '"new shop"' ]
 }
 
-@test "queue --sort sorts the waiters by a column" {
-	"$FAIRLOCK" acquire job
-	join_queue 1
-	join_queue 2
-	lock=job change "w:$(queue '[0].owner' | jq -r .)" by=$'web1\t10\tzoe\tb'
-	lock=job change "w:$(queue '[1].owner' | jq -r .)" by=$'web1\t9\tann\ta'
-	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort user job | xargs)" = '2 1' ]
-	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort PID job | xargs)" = '2 1' ]
-	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION job | xargs)" = '1 2' ]
-}
-
-@test "queue refuses an unknown column as a usage error, and lists the known ones" {
-	run -64 "$FAIRLOCK" queue -o TOKEN job
-	assert_line --index 0 "fairlock: cannot show column 'TOKEN': there is no such column, '-o help' lists them"
-}
-
 @test "queue --remove takes a waiter out of the queue, which then ends with 75" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
@@ -182,38 +105,11 @@ join_as_redisson() {
 	[ ! -s "$BATS_TEST_TMPDIR/owner.1" ]
 }
 
-@test "queue --remove leaves the other waiters in their order" {
-	"$FAIRLOCK" acquire job
-	join_queue 1
-	first=$!
-	join_queue 2
-	second=$!
-	join_queue 3
-	third=$!
-	"$FAIRLOCK" queue --remove "$(queue '[1].owner' | jq -r .)" job
-	ends_with 75 "$second"
-	[ "$(queue '|map([.position, .pid])')" = "[[1,$first],[2,$third]]" ]
-}
-
 @test "queue --remove takes Redisson's waiter out of the queue" {
 	join_as_redisson
 	"$FAIRLOCK" queue --remove $redisson job
 	[ "$(queue '|length')" = 0 ]
 	[ "$(cli EXISTS 'redisson_lock_timeout:{job}')" = 0 ]
-}
-
-@test "queue --remove ends with 76 if the owner does not wait for the lock" {
-	run -76 "$FAIRLOCK" queue --remove $redisson job
-	[ "$output" = "fairlock: cannot remove waiter $redisson: it does not wait for lock job" ]
-}
-
-@test "queue --remove of the same waiter twice ends with 76 the second time" {
-	"$FAIRLOCK" acquire job
-	join_queue 1
-	id=$(queue '[0].owner' | jq -r .)
-	"$FAIRLOCK" queue --remove "$id" job
-	run -76 "$FAIRLOCK" queue --remove "$id" job
-	assert_output "fairlock: cannot remove waiter $id: it does not wait for lock job"
 }
 
 @test "queue --remove of the holder ends with 76, and the holder keeps the lock" {
@@ -227,12 +123,6 @@ join_as_redisson() {
 	assert_line --index 0 "fairlock: cannot remove waiter 'everybody': this is no id; the column OWNER of queue shows the ids"
 	run -64 "$FAIRLOCK" queue --remove $redisson
 	assert_line --index 0 "fairlock: cannot use option '--remove': NAME is missing"
-}
-
-@test "queue refuses a name that something else uses, and leaves that alone" {
-	cli SET 'redisson_lock_queue:{job}' precious
-	run -78 "$FAIRLOCK" queue job
-	[ "$(cli GET 'redisson_lock_queue:{job}')" = precious ]
 }
 
 # ---- What the waiters want ----
@@ -254,29 +144,4 @@ join_as_redisson() {
 	run -0 "$FAIRLOCK" queue job
 	assert_line --index 0 --regexp '^POSITION OWNER +MODE +SLOTS +USER '
 	assert_line --index 3 --regexp ' slots +3 '
-}
-
-@test "queue shows MODE and SLOTS to people only if a waiter wants the lock in another way than alone" {
-	hold job
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
-	run -0 "$FAIRLOCK" queue job
-	assert_line --index 0 --regexp '^POSITION OWNER +USER '
-	background "$FAIRLOCK" wrap --shared job true
-	wait_until in_queue job 2
-	run -0 "$FAIRLOCK" queue job
-	assert_line --index 0 --regexp '^POSITION OWNER +MODE +USER '
-}
-
-@test "queue --json is valid with a thousand slots of long names, and with a want that another program wrote" {
-	local lock=job names owner
-
-	hold job
-	names=$(seq -f 'slot%060.0f' 1 1000 | paste -sd ,)
-	background "$FAIRLOCK" wrap --slots "$names" job true
-	wait_until in_queue job 1
-	assert_equal "$(queue '[0].slots|[length, .[999]]')" "[1000,\"$(printf 'slot%060d' 1000)\"]"
-	owner=$(cli --raw ZRANGE 'fairlock_queue:{job}' 0 0)
-	change "w:$owner" $'want==a\001\xff,"]},b'
-	assert_equal "$(queue '[0].slots')" '["a\u0001�","\"]}","b"]'
 }

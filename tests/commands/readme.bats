@@ -26,13 +26,6 @@ first_command() {
 	assert_equal "$(<deployed)" $'one\ntwo\nthree'
 }
 
-@test "the README's first screen shows the holder of each lock, and the number of waiters" {
-	hold nightly
-	run -0 cron "$(first_command look)"
-	assert_line --regexp '^NAME .* WAITERS$'
-	assert_line --regexp '^nightly +held .* sleep 600 .* 0$'
-}
-
 # from_flock: prints the rows of the table, a tab between the two commands, with our lock and command
 from_flock() {
 	sed -n '/^## From flock/,/^## Recipes/s/^| `\(flock .*\)` | `\(fairlock .*\)` |$/\1\t\2/p' "$README" |
@@ -89,14 +82,6 @@ from_flock() {
 	assert_equal "$numbers" "$(for tool in fairlock flock; do
 		sed -nE "s/^\| $tool \| ([0-9.]+) \|.*/\1/p" "$TESTS_DIR/bench/RESULTS.md" | head -n 1 # of the first table
 	done | paste -sd ' ')"
-}
-
-@test "each cell of the README's table of lock tools begins with yes, no or a few words" {
-	local cells
-
-	cells=$(sed -n '/how each was seen/,/^$/p' "$README" | tail -n +3 | cut -d '|' -f 3- | tr '|' '\n' | sed 's/^ *//; s/ *$//; /^$/d')
-	[ "$(wc -l <<<"$cells")" = 30 ]
-	! grep -vE '^[[:alpha:]]+( [[:alpha:]]+){0,3}([,:] .*)?$' <<<"$cells"
 }
 
 @test "the README's links lead to files and headings that exist" {

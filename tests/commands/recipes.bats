@@ -15,19 +15,6 @@ load ../lib/recipes
 	[ "$(wc -l <ran)" = 1 ]
 }
 
-@test "the recipe of man/examples/crontab for a short job each minute runs it once if two hosts start it" {
-	local line
-
-	line=$(sed -nE "s,/usr/local/bin,$PWD/bin,; s|^([^ ]+ ){4}\*\troot\t(fairlock wrap .*/poll-mail)$|\2|p" "$TESTS_DIR/../man/examples/crontab")
-	program poll-mail "echo ran >>'$PWD/ran'"
-	for _ in 1 2; do
-		run -0 cron "$line"
-		refute_output
-	done
-	[ "$(wc -l <ran)" = 1 ]
-	[ "$(cli PTTL poll-mail)" -gt 0 ]
-}
-
 @test "the recipe for one running and one waiting job ends a third one silently" {
 	local pids=()
 
@@ -75,15 +62,6 @@ load ../lib/recipes
 	run -0 "$FAIRLOCK" release --forget-run migrate-7
 }
 
-@test "the recipe for a deploy script passes its argument on, keeps its status, and frees the lock" {
-	# shellcheck disable=SC2016
-	printf '#!/bin/sh\necho "$1"\nexit 3\n' >deploy.sh
-	chmod +x deploy.sh
-	run -3 cron "$(code 'A deploy script' | head -n 1)"
-	assert_output production
-	is_free deploy
-}
-
 @test "the recipe for a deploy script has the deploy stopped, and waits for its end" {
 	local job
 
@@ -123,23 +101,6 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 	is_free build
 }
 
-@test "the recipe for three at a time gives each test a database of its own" {
-	local pids=()
-
-	program itest "$(wait_for_go)"
-	mv bin/itest .
-	for _ in 1 2 3; do
-		as_cron background "$(code 'Three at a time' | tail -n 1)"
-		pids+=($!)
-	done
-	wait_until has_lines 3 ran
-	assert_equal "$(sort ran)" $'--host db1\n--host db2\n--host db3'
-	touch go
-	for pid in "${pids[@]}"; do
-		ends_with 0 "$pid"
-	done
-}
-
 @test "the recipe for readers beside a writer runs two backups together, prune after them, and a later backup last" {
 	local backup prune pids=()
 
@@ -162,32 +123,6 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 		ends_with 0 "$pid"
 	done
 	assert_equal "$(<ran)" $'backup /srv\nbackup /srv\nprune\nbackup /srv'
-}
-
-@test "the recipe for shell and Java holds the lock while its shell script runs" {
-	printf '#!/bin/sh\nfairlock status -q invoices && echo closing\n' >close-month.sh
-	chmod +x close-month.sh
-	run -0 cron "$(code 'In Java, too')"
-	assert_output closing
-}
-
-@test "the example of fairlock-doctor(1) prints what doctor finds on a new server" {
-	local line
-
-	line=$(sed -n 's,^\(fairlock doctor --url \)redis://lock.example.com$,\1'"$FAIRLOCK_URL,p" "$TESTS_DIR/../man/fairlock-doctor.1")
-	[ -n "$line" ]
-	cron "$line" >found || [ $? -le 2 ]
-	grep -q "$FAIRLOCK_URL" found
-}
-
-@test "the recipe about a job that had to wait draws the log of its lock" {
-	local line
-
-	run -0 cron 'fairlock wrap shop-db true'
-	line=$(code 'Who holds it')
-	run -0 cron "COLUMNS=80 $line"
-	assert_line --partial 'shop-db: '
-	assert_line --partial 'holds  '
 }
 
 @test "the recipe by hand keeps deploys out, says until when and why, and goes back by the owner id" {

@@ -29,32 +29,6 @@ lines() {
 	run ! grep -vE "^fairlock: waiting for lock job: place [12] of [12], waited [0-9]+s(, |$)" said
 }
 
-@test "a report, and the place that -v tells, say how many slots are held" {
-	for _ in 1 2; do "$FAIRLOCK" acquire --lease 1h --slots 2 job >/dev/null; done
-	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms --slots 2 job true
-	assert_line --regexp \
-		'^fairlock: waiting for lock job: place 1 of 1, waited 0s, all 2 slots are held, the next lease ends in 59m[0-9s]*$'
-	assert_line --regexp '\] place 1 of 1, waited 0s, all 2 slots are held, the next lease ends in 59m[0-9s]*$'
-}
-
-@test "a report, and the place that -v tells, say until when --min-hold keeps the lock" {
-	local kept
-
-	"$FAIRLOCK" wrap --min-hold 1h job true
-	held_by $'db1\t12\tann\t./job' 60000
-	kept="kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job) by --min-hold of \./job \(ann@db1\)"
-	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms job true
-	assert_line --regexp "^fairlock: waiting for lock job: place 1 of 1, waited 0s, $kept$"
-	assert_line --regexp "\] place 1 of 1, waited 0s, $kept$"
-}
-
-@test "acquire has --report, too, and FAIRLOCK_REPORT sets it" {
-	hold job
-	FAIRLOCK_REPORT=1s run -75 "$FAIRLOCK" acquire -w 1.5s job
-	assert_line --index 0 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep 600 '
-	assert_line --index 1 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 1s, held by sleep 600 '
-}
-
 @test "without --report, and with --quiet, a waiter without a terminal is silent" {
 	hold job
 	run -75 "$FAIRLOCK" wrap -w 1.2 job true
@@ -82,22 +56,6 @@ lines() {
 		CI=$ci run -75 "$FAIRLOCK" wrap -w 100ms job true
 		assert_equal "${#lines[@]}" 1
 	done
-}
-
-@test "a report stays under 160 characters" {
-	local long
-
-	long=$(printf '%0100d' 0)
-	hold "$long"
-	describe_holder "$long" "$long"$'\t4194304\t'"$long"$'\t'"$long"$'\t'"$long"
-	run -75 "$FAIRLOCK" wrap --report 1 -w 100ms "$long" true
-	assert_line --index 0 --regexp '^fairlock: waiting for lock 0{37}\.\.\.: place 1 of 1, waited 0s, held by 0+\.\.\. \(0{9}\.\.\.@0{9}\.\.\.\) for [0-9]+m?s$'
-	[ "${#lines[0]}" -lt 160 ]
-}
-
-@test "--report of less than a second is a usage error" {
-	run -64 "$FAIRLOCK" wrap --report 999ms job true
-	assert_line --index 0 "fairlock: cannot use option '--report': '999ms' is not a duration from 1s"
 }
 
 # ---- Outages ----
@@ -147,32 +105,6 @@ subscribed() {
 	[ -e ran ]
 }
 
-@test "an outage shorter than the connect timeout is not told" {
-	hold -l 5m job
-	background "$FAIRLOCK" wrap --connect-timeout 20s job true 2>said
-	local waiter=$!
-	wait_until in_queue job 1
-	go_away
-	sleep 0.5
-	come_back
-	wait_until subscribed 2
-	kill "$HOLDER"
-	wait "$waiter"
-	outages 0
-}
-
-@test "with --report the end of an outage is a report" {
-	hold -l 5m job
-	background "$FAIRLOCK" wrap --report 1h --connect-timeout 300ms job true 2>said
-	wait_until lines 1
-	go_away
-	wait_until lines 2
-	come_back
-	wait_until lines 3
-	assert_regex "$(sed -n 2p said)" "^$outage$"
-	assert_regex "$(sed -n 3p said)" '^fairlock: waiting for lock job: place 1 of 1, waited [0-9]+s, held by sleep 600 '
-}
-
 # ---- --reason ----
 
 @test "with --reason only COMMAND's first word and the reason go to the server" {
@@ -185,23 +117,6 @@ subscribed() {
 	wait_until in_queue job 2
 	assert_regex "$(cli HVALS 'fairlock:{job}' | grep $'\ttrue')" $'\ttrue$'
 	run ! grep -q SECRET <(cli HGETALL 'fairlock:{job}')
-}
-
-@test "the busy message, --verbose and a report show the reason behind the command" {
-	hold --reason 'nightly copy' job
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --regexp "^fairlock: cannot get lock job: held by sleep: nightly copy \(pid $HOLDER, .*@.*\) for [0-9]+m?s$"
-	run -75 "$FAIRLOCK" wrap -v --report 1 -w 200ms job true
-	assert_line --regexp "\] place 1 of 1, waited 0s, held by sleep: nightly copy \(pid $HOLDER, "
-	assert_line --regexp "^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep: nightly copy \(pid $HOLDER, "
-}
-
-@test "a reason of 200 bytes goes whole to the server, whatever else the description has" {
-	local reason
-
-	reason=$(printf '%0200d' 1)
-	LOGNAME=$(printf '%0600d' 2) hold --reason "$reason" job
-	assert_equal "$(holder_column job by | cut -f 5)" "$reason"
 }
 
 # refuses_reason TEXT SHOWN
@@ -225,12 +140,4 @@ Try 'fairlock wrap --help'."
 	refuses_reason $'\xff' '?'
 	run -0 "$FAIRLOCK" wrap --reason 'Übertrag, 日本, naïve' job true
 	run -0 "$FAIRLOCK" wrap --reason $'می\u200cخواهم' job true # Persian needs this character
-}
-
-@test "FAIRLOCK_REASON and the key reason set a reason" {
-	echo 'reason = of the host' >conf
-	hold --config conf job
-	assert_equal "$(holder_column job by | cut -f 5)" 'of the host'
-	FAIRLOCK_REASON='of the user' hold other
-	assert_equal "$(holder_column other by | cut -f 5)" 'of the user'
 }

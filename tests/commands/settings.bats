@@ -5,23 +5,6 @@
 load ../lib/helpers
 load ../lib/settings
 
-@test "a flag wins over the environment" {
-	FAIRLOCK_URL=unix:$gone.env run "$FAIRLOCK" status -u "unix:$gone.flag" x
-	assert_output --partial "unix:$gone.flag"
-}
-
-@test "the environment wins over the user's file" {
-	configure "url = unix:$gone.file"
-	FAIRLOCK_URL=unix:$gone.env run "$FAIRLOCK" status x
-	assert_output --partial "unix:$gone.env"
-}
-
-@test "fairlock reads the user's file" {
-	configure "url = unix:$gone.file"
-	run "$FAIRLOCK" status x
-	assert_output --partial "unix:$gone.file"
-}
-
 @test "the user's file wins over /etc/fairlock.conf, which wins over the defaults" {
 	unshare -rm true 2>/dev/null || skip 'no mount namespaces here'
 	in_etc() {
@@ -36,13 +19,6 @@ load ../lib/settings
 	assert_output --partial "unix:$gone.file"
 }
 
-@test "--config replaces the usual files" {
-	configure "url = unix:$gone.usual" "lease = nonsense"
-	echo "url = unix:$gone.other" >"$HOME/other"
-	run "$FAIRLOCK" status --config "$HOME/other" x
-	assert_output --partial "unix:$gone.other"
-}
-
 @test "FAIRLOCK_CONFIG replaces the usual files, and --config replaces FAIRLOCK_CONFIG" {
 	echo "url = unix:$gone.one" >"$HOME/one"
 	echo "url = unix:$gone.two" >"$HOME/two"
@@ -51,20 +27,6 @@ load ../lib/settings
 	assert_output --partial "unix:$gone.one"
 	run "$FAIRLOCK" status --config "$HOME/two" x
 	assert_output --partial "unix:$gone.two"
-}
-
-@test "a --config that does not exist is a bad configuration" {
-	run "$FAIRLOCK" status --config "$HOME/missing"
-	assert_failure 78
-	assert_output "fairlock: cannot read $HOME/missing: No such file or directory"
-}
-
-@test "fairlock does without the usual files if they do not exist" {
-	rmdir "$HOME/.config"
-	run "$FAIRLOCK" status -u "unix:$gone.flag" x
-	assert_output --partial "unix:$gone.flag"
-	HOME=/dev/null run "$FAIRLOCK" status -u "unix:$gone.flag" x
-	assert_output --partial "unix:$gone.flag"
 }
 
 # checked_keys: prints the settings of wrap for which x is not a valid value
@@ -110,34 +72,6 @@ checked_keys() {
 	)"
 }
 
-@test "an empty variable counts as unset" {
-	configure "url = unix:$gone.file"
-	FAIRLOCK_URL='' FAIRLOCK_LEASE='' FAIRLOCK_CONFIG='' run "$FAIRLOCK" status x
-	assert_output --partial "unix:$gone.file"
-}
-
-@test "fairlock ignores a variable for an option that the command does not have" {
-	FAIRLOCK_LEASE=nonsense run "$FAIRLOCK" status -u "unix:$gone.flag" x
-	assert_output --partial "unix:$gone.flag"
-}
-
-@test "fairlock takes no settings from the variables that wrap sets for COMMAND" {
-	FAIRLOCK_TOKEN=nonsense FAIRLOCK_OWNER=x FAIRLOCK_NAME=y FAIRLOCK_HELD=z FAIRLOCK_FORCE=x \
-		run "$FAIRLOCK" release -u "unix:$gone" --force x
-	refute_output --partial 'cannot use'
-}
-
-@test "fairlock compares kill-after with the lease that wins, wherever both come from" {
-	configure 'kill-after = 20s'
-	run "$FAIRLOCK" wrap -u "unix:$gone" x true
-	assert_failure 64
-	assert_output --partial 'a third of the lease'
-	run "$FAIRLOCK" wrap -u "unix:$gone" -l 1m x true
-	refute_output --partial 'a third of the lease'
-	FAIRLOCK_KILL_AFTER=1s run "$FAIRLOCK" wrap -u "unix:$gone" x true
-	refute_output --partial 'a third of the lease'
-}
-
 # alone STATUS WHERE CAUSE: fairlock has refused a setting that needs another one
 alone() {
 	assert_failure "$1"
@@ -154,14 +88,6 @@ alone() {
 	alone 78 "read $conf:2" 'it needs --tls-cert, too'
 	run "$FAIRLOCK" status -u "unix:$gone" --tls-cert c x
 	assert_failure 69
-}
-
-@test "fairlock refuses sentinel-user without sentinel-password-file, and says where sentinel-user comes from" {
-	run "$FAIRLOCK" status -u "unix:$gone" --sentinel-user u x
-	alone 64 "use option '--sentinel-user'" 'it needs --sentinel-password-file, too'
-	configure 'sentinel-user = u'
-	run "$FAIRLOCK" status -u "unix:$gone" x
-	alone 78 "read $conf:1" 'it needs --sentinel-password-file, too'
 }
 
 @test "a wrong URL in a file is a mistake also if an option, a variable or another line goes first" {
@@ -205,20 +131,4 @@ alone() {
 	run "$FAIRLOCK" status x
 	assert_failure 78
 	assert_output --partial 'its first line is empty'
-}
-
-@test "fairlock reads the password file only if it needs the password" {
-	configure "password-file = $HOME/missing"
-	FAIRLOCK_PASSWORD=x FAIRLOCK_URL=unix:$gone run "$FAIRLOCK" status x
-	refute_output --partial 'password file'
-	run "$FAIRLOCK" status -u redis://:x@127.0.0.1:1 x
-	refute_output --partial 'password file'
-}
-
-@test "fairlock finds the user's file through the password database if HOME is unset" {
-	mkdir -p "$BATS_TEST_TMPDIR/other/.config"
-	new_home "$BATS_TEST_TMPDIR/other"
-	echo "url = unix:$gone.file" >"$HOME_DIR/.config/fairlock.conf"
-	run at_home env -u HOME "$FAIRLOCK" status x
-	assert_output --partial "unix:$gone.file"
 }

@@ -41,41 +41,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	consistent
 }
 
-@test "readers and writers get the lock in the order in which they asked, whatever they ask for" {
-	local i wrappers=()
-
-	write_section
-	hold job
-	for i in {1..20}; do
-		case $i in
-		4 | 5 | 11 | 17) join_waiters job ./section "$i" 0.02 x ;;
-		13) join_waiters --slots 3 job ./section "$i" 0.02 slot ;;
-		*) join_waiters --shared job ./section "$i" 0.02 s ;;
-		esac
-		wrappers+=("$WAITER")
-	done
-	all_in_order 20 "${wrappers[@]}"
-	nothing_left
-}
-
-@test "a writer starts when the readers before it are done, and those that come later start after it" {
-	local before writer i
-
-	join_holders --shared job
-	before=$HOLDER
-	joins_writer 1
-	writer=$WAITER
-	for i in 2 3 4; do joins_reader "$i"; done
-	run -75 "$FAIRLOCK" wrap -n --shared job true
-	let_go "$before"
-	wait_until order_has 1
-	assert_equal "$(<order)" w1
-	in_queue job 3
-	let_go "$writer"
-	wait_until order_has 4
-	has_holders 3
-}
-
 @test "readers that wait behind a writer start at once when the writer gives up" {
 	local writer
 
@@ -89,15 +54,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	wait_until order_has 2
 	has_holders 3
 	assert_equal "$(sort order | xargs)" 'r2 r3'
-}
-
-@test "a hundred readers hold at once, under tokens that grow" {
-	local i
-
-	for i in {1..100}; do "$FAIRLOCK" acquire --json --shared job; done | jq .token >tokens
-	has_holders 100
-	sort -n -c -u tokens
-	consistent
 }
 
 # ---- Going in again ----
@@ -127,13 +83,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	nothing_left
 }
 
-@test "inside an exclusive hold, --shared goes in" {
-	run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap --shared job echo in
-	assert_output in
-	run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" acquire --json --shared job
-	assert_equal "$(jq -r '"\(.mode) \(.slot)"' <<<"$output")" 'exclusive null'
-}
-
 # ---- acquire, renew, release ----
 
 @test "acquire --shared prints the owner id alone, and --json has the mode" {
@@ -160,19 +109,4 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	consistent # both keys live no longer than the lease that is left
 	"$FAIRLOCK" release --owner "$two" job
 	nothing_left
-}
-
-@test "the keeper of acquire --shared renews its own hold only, and gives it back when its process ends" {
-	local owner other process ends
-
-	background sleep 600
-	process=$!
-	other=$("$FAIRLOCK" acquire -l 2m --shared job)
-	ends=$(ends_of "$other")
-	owner=$(timeout 20 "$FAIRLOCK" acquire -l 3s --while-pid "$process" --shared job)
-	wait_until ends_after "$owner" $(($(ends_of "$owner") + 2000))
-	assert_equal "$(ends_of "$other")" "$ends"
-	kill "$process"
-	wait_until has_holders 1
-	consistent
 }

@@ -36,13 +36,6 @@ is_lost() {
 	nothing_left
 }
 
-@test "release -q --force says nothing" {
-	join_holders --slots 3 job
-	join_holders --slots 3 job
-	run -0 "$FAIRLOCK" release -q --force job
-	refute_output
-}
-
 @test "release --force --slot S breaks the hold that has this slot, and no other" {
 	local first
 
@@ -98,33 +91,6 @@ is_lost() {
 	run -0 "$FAIRLOCK" release --force --owner 1:1 exclusive
 	assert_output 'lock exclusive was free'
 	"$FAIRLOCK" status -q exclusive
-}
-
-@test "a slot that was broken goes to the first waiter" {
-	join_holders --slots 1 job
-	# shellcheck disable=SC2016
-	join_waiters --slots 1 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
-	"$FAIRLOCK" release -q --force --slot 1 job
-	ends_with 0 "$WAITER"
-	assert_equal "$(<slot)" 1
-	is_lost "$HOLDER"
-}
-
-@test "when all shared holds are broken, the writer that waits starts" {
-	join_holders --shared job
-	join_holders --shared job
-	join_waiters job touch ran
-	"$FAIRLOCK" release -q --force job
-	ends_with 0 "$WAITER"
-	[ -e ran ]
-}
-
-@test "the log has each hold that was broken, with the event forced" {
-	join_holders --slots 2 job
-	join_holders --slots 2 job
-	"$FAIRLOCK" release -q --force job
-	run -0 "$FAIRLOCK" log --json job
-	assert_equal "$(jq -r '[.log[] | select(.event == "forced")] | length' <<<"$output")" 2
 }
 
 @test "--slot needs --force, goes not with --owner, and takes a word that can be a slot" {

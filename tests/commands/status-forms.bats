@@ -59,46 +59,6 @@ load ../lib/one_server
 	refute_output --partial $'\e'
 }
 
-@test "status, queue and log cut what other people wrote in their messages" {
-	long=$(printf '%.0slong-' {1..30})
-	"$FAIRLOCK" acquire "{$long}"
-	run -64 "$FAIRLOCK" status "$long"
-	[ "${#lines[0]}" -lt 160 ]
-	run -76 "$FAIRLOCK" queue --remove $redisson "other-$long"
-	[ "${#lines[0]}" -lt 160 ]
-	run -64 "$FAIRLOCK" queue --remove "$long" "$long"
-	[ "${#lines[0]}" -lt 160 ]
-}
-
-@test "status --noheadings prints no headings" {
-	"$FAIRLOCK" wrap job true
-	run -0 "$FAIRLOCK" status --noheadings -o NAME,STATE job
-	[ "${#lines[@]}" -eq 1 ]
-	[[ ${lines[0]} =~ ^job\ +free\ *$ ]]
-}
-
-@test "status -o takes names of columns in either case, and shows them in the given order" {
-	[ "$("$FAIRLOCK" status --raw -o state,NAME job)" = $'STATE NAME\nfree job' ]
-}
-
-@test "status -o +COLUMN adds a column to the default ones" {
-	[ "$("$FAIRLOCK" status --raw -o +HOLDS,TOKEN job | head -n 1)" = "NAME STATE USER HOST PID COMMAND HELD_MS LEASE_MS WAITERS HOLDS TOKEN" ]
-}
-
-@test "status --json -o has only the given columns" {
-	[ "$("$FAIRLOCK" status --json -o WAITERS,NAME job | jq -c .)" = '{"locks":[{"waiters":0,"name":"job"}]}' ]
-}
-
-@test "status refuses an unknown column as a usage error, and -o help lists the known ones" {
-	run -64 "$FAIRLOCK" status -o NAME,COLOUR job
-	assert_line --index 0 "fairlock: cannot show column 'COLOUR': there is no such column, '-o help' lists them"
-	[ "$("$FAIRLOCK" status -o help | cut -d ' ' -f 1 | paste -s -d ' ')" = "NAME STATE MODE SLOT OWNER HOST PID USER COMMAND REASON CLIENT HELD_MS LEASE_MS UNTIL HOLDS TOKEN WAITERS LAST_START LAST_OK HELD LEASE" ]
-}
-
-@test "status refuses --json with --raw as a usage error" {
-	run -64 "$FAIRLOCK" status --json --raw job
-}
-
 @test "status --json is valid JSON whatever bytes other programs have written" {
 	"$FAIRLOCK" acquire job
 	describe_holder job $'h"o\\st\t007\tu\xff\xc3\ts\x01\x1b[31m\x7f\xc2\x9b'
@@ -107,14 +67,6 @@ load ../lib/one_server
 	describe_holder job $'h\t1\tu\ta\u202eb\u2066c'
 	run -0 "$FAIRLOCK" status --json job
 	assert_output --partial 'a\u202eb\u2066c'
-}
-
-@test "status prints no control characters whatever bytes other programs have written" {
-	"$FAIRLOCK" acquire job
-	describe_holder job $'h\t1\tu\t\x1b[31m\nred\xc2\x9b'
-	run -0 "$FAIRLOCK" status
-	[ "${#lines[@]}" -eq 2 ]
-	[[ $output != *$'\x1b'* && $output != *$'\xc2\x9b'* ]]
 }
 
 @test "messages, status, queue and log show no characters that cannot be seen; JSON escapes them" {
@@ -154,21 +106,4 @@ load ../lib/one_server
 		done
 		shown='a\xe2\x80\xaeb\xe2\x81\xa6c\xe2\x80\x8fd\xc2\x9be'
 	done
-}
-
-@test "status refuses a list of columns with a comma at its end, at its start, or twice" {
-	local list
-
-	for list in 'NAME,' ',NAME' ',' 'NAME,,PID' '+USER,'; do
-		run -64 "$FAIRLOCK" status -o "$list"
-		assert_line --index 0 "fairlock: cannot show column '': there is no such column, '-o help' lists them"
-	done
-	run -0 "$FAIRLOCK" status -o NAME,STATE job
-}
-
-@test "at 60 columns status shows until when a lock is kept, to the second" {
-	"$FAIRLOCK" wrap --min-hold 10m nightly-database-backup true
-	run -0 script -qec 'stty cols 60; "$FAIRLOCK" status --color=never' /dev/null
-	# or the day, from an hour before midnight on
-	assert_output --regexp 'kept until ([0-9]{2}:[0-9]{2}:[0-9]{2} |[A-Z][a-z]+ +[0-9]+ )'
 }

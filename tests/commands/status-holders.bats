@@ -24,14 +24,6 @@ rows() {
 	assert_equal "$(lock job .slot)" '"db2"'
 }
 
-@test "status --json has a numbered slot as a string, and no slot of a shared or an exclusive hold" {
-	"$FAIRLOCK" acquire --slots 2 job >/dev/null
-	"$FAIRLOCK" acquire --shared books >/dev/null
-	"$FAIRLOCK" acquire alone >/dev/null
-	assert_equal "$("$FAIRLOCK" status --json | jq -c '[.locks[] | [.name, .mode, .slot]]')" \
-		'[["alone","exclusive",null],["books","shared",null],["job","slots","1"]]'
-}
-
 @test "status shows MODE and SLOT to people only if a lock is shared or has slots" {
 	"$FAIRLOCK" acquire alone >/dev/null
 	run -0 "$FAIRLOCK" status
@@ -49,15 +41,6 @@ rows() {
 	assert_line --index 0 --regexp '^NAME +MODE +SLOT$'
 }
 
-@test "status sorts the rows of one lock by --sort" {
-	for _ in $(seq 11); do "$FAIRLOCK" acquire --slots 11 job >/dev/null; done
-	"$FAIRLOCK" release --force -q --slot 2 job
-	"$FAIRLOCK" acquire --slots 11 job >/dev/null
-	assert_equal "$(rows job SLOT | paste -sd ' ')" '1 3 4 5 6 7 8 9 10 11 2'
-	assert_equal "$("$FAIRLOCK" status --raw --noheadings --sort slot -o SLOT job | paste -sd ' ')" \
-		'1 2 3 4 5 6 7 8 9 10 11'
-}
-
 @test "status shows a kept slot as kept beside one that is held" {
 	"$FAIRLOCK" wrap --slots 2 --min-hold 1h job true
 	"$FAIRLOCK" acquire --slots 2 job >/dev/null
@@ -67,38 +50,4 @@ rows() {
 	assert_line --index 0 --regexp '^kept until .* 1$'
 	assert_line --index 1 --regexp '^by hand until .* 2$'
 	assert_equal "${#lines[@]}" 2
-}
-
-@test "status -q says that a lock is held while one of several holds it" {
-	local anna ben
-
-	read -r anna _ < <("$FAIRLOCK" acquire --slots 2 job)
-	read -r ben _ < <("$FAIRLOCK" acquire --slots 2 job)
-	run -0 "$FAIRLOCK" status -q job
-	"$FAIRLOCK" release --owner "$anna" job
-	run -0 "$FAIRLOCK" status -q job
-	"$FAIRLOCK" release --owner "$ben" job
-	run -1 "$FAIRLOCK" status -q job
-}
-
-@test "status lists a lock with several holders once, although it has one more key" {
-	"$FAIRLOCK" acquire --shared job >/dev/null
-	[ "$(cli EXISTS 'fairlock_holders:{job}')" = 1 ]
-	assert_equal "$("$FAIRLOCK" status --raw --noheadings -o NAME)" job
-	assert_equal "$("$FAIRLOCK" log --raw --noheadings -o NAME)" job
-	run -0 "$FAIRLOCK" queue
-	refute_output --partial fairlock_holders
-}
-
-@test "status shows each of 1,000 holders" {
-	"$FAIRLOCK" acquire --shared -l 1h job >/dev/null
-	cli --raw EVAL 'local ends = redis.call("ZRANGE", KEYS[1], 0, 0, "WITHSCORES")
-		local record = redis.call("HGET", KEYS[2], "h:" .. ends[1])
-		for i = 1, 999 do
-			redis.call("ZADD", KEYS[1], ends[2], "a:" .. i)
-			redis.call("HSET", KEYS[2], "h:a:" .. i, record)
-		end' 2 'fairlock_holders:{job}' 'fairlock:{job}' >/dev/null
-	assert_equal "$(rows job OWNER | sort -u | wc -l)" 1000
-	assert_equal "$("$FAIRLOCK" status --json job | jq '[.locks[] | select(.state == "held" and .mode == "shared" and .holds == 1)] | length')" 1000
-	assert_equal "$("$FAIRLOCK" status --noheadings job | awk '{ print NF }' | sort -u | wc -l)" 1
 }

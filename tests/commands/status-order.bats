@@ -35,15 +35,6 @@ names() {
 	[ "$("$FAIRLOCK" status -a --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
 }
 
-@test "status sorts numbers in names by their value, and equal ones by their zeros" {
-	local name ordered='0 007 01 1 1b 2 10 10b 100 8999 job job- job1 job1- job1.9 job1.10 job1b job2 job9 job10 joba nona1 none ä'
-
-	for name in $(printf '%s\n' $ordered | tac); do
-		"$FAIRLOCK" acquire -- "$name" >/dev/null
-	done
-	assert_equal "$(names)" "$ordered"
-}
-
 @test "status shows free locks if they are named, with --all, and in metrics" {
 	"$FAIRLOCK" acquire job
 	"$FAIRLOCK" acquire free
@@ -89,9 +80,4 @@ names() {
 	[[ ${lines[0]} == "fairlock: cannot sort by column 'COLOUR': "* ]]
 	run -64 "$FAIRLOCK" log --sort TIME --follow job
 	assert_line --index 0 "fairlock: cannot use option '--sort': it does not go with --follow"
-}
-
-@test "status shows the names in the order in which they were given" {
-	"$FAIRLOCK" acquire b
-	[ "$("$FAIRLOCK" status --json c b a | jq -c '[.locks[] | [.name, .state]]')" = '[["c","free"],["b","held"],["a","free"]]' ]
 }

@@ -89,14 +89,6 @@ stopped() {
 	[ -e got ]
 }
 
-@test "a COMMAND that ends by itself when it is asked still makes wrap end with 124" {
-	background "$FAIRLOCK" wrap job sh -c 'trap "exit 0" TERM; touch runs; while :; do sleep 0.05; done'
-	HOLDER=$!
-	wait_until test -e runs
-	"$FAIRLOCK" release --stop job
-	ends_with 124 "$HOLDER"
-}
-
 @test "release --stop --wait DUR ends with 75 if the lock is still held then, and the request stays" {
 	local began
 
@@ -110,35 +102,6 @@ stopped() {
 	kill -KILL "$(<main)"
 	ends_with 124 "$HOLDER"
 	nothing_left
-}
-
-@test "release --stop --wait 0 asks and does not wait" {
-	hold_hard -l 60s -k 1s
-	run -75 "$FAIRLOCK" release --stop --wait 0 job
-	assert_output --regexp '^fairlock: cannot release lock job: still held by sh -c '
-	stopped "$HOLDER" said
-	is_free job
-}
-
-@test "release -q --stop says nothing of a lock that is still held" {
-	"$FAIRLOCK" acquire job
-	run -75 "$FAIRLOCK" release -q --stop job
-	refute_output
-}
-
-@test "no default of --wait counts for release --stop" {
-	hold_hard -k 1s
-	FAIRLOCK_WAIT=0 run -0 "$FAIRLOCK" release --stop job
-	ends_with 124 "$HOLDER"
-}
-
-@test "a signal ends release --stop, and the request stays" {
-	hold_hard -l 60s -k 2s
-	stop_in_background job
-	wait_until is_asked job
-	kill -TERM "$STOPPER"
-	ends_with 143 "$STOPPER"
-	stopped "$HOLDER" said
 }
 
 @test "release --stop ends with 75 at once if acquire, a keeper or Redisson holds the lock, and names the holder" {
@@ -156,15 +119,6 @@ stopped() {
 	cli PEXPIRE job 30000 >/dev/null
 	run -75 "$FAIRLOCK" release --stop job
 	assert_output 'fairlock: cannot release lock job: only the wrap that took it can be asked to stop, not 5f0c3b4e-6c1d-4d0e-9a7b-000000000000:1'
-}
-
-@test "if one of several holders cannot be asked, the others are asked all the same" {
-	join_holders --slots 2 job
-	"$FAIRLOCK" acquire --slots 2 job
-	run -75 "$FAIRLOCK" release --stop job
-	assert_output --partial 'it is held by hand, and --force breaks that: fairlock acquire'
-	stopped "$HOLDER"
-	has_holders 1
 }
 
 @test "a lock that only --min-hold keeps is given back at once" {
@@ -225,47 +179,6 @@ stopped() {
 	nothing_left
 }
 
-@test "if some of several holders are over, and others are not, release --stop says who still holds" {
-	hold_hard -l 60s -k 10s --shared
-	first=$HOLDER
-	join_holders --shared job
-	run -75 --separate-stderr "$FAIRLOCK" release --stop --wait 1s job
-	assert_output --regexp "^lock job was held by sleep 600 .*:$HOLDER$"
-	[[ $stderr = *"still held by sh -c "*"pid $first,"* ]]
-	stopped "$HOLDER"
-	kill -KILL "$(<main)"
-	ends_with 124 "$first"
-}
-
-@test "several processes may ask, each learns the end at once, and wrap is stopped once" {
-	local pid pids=() number began
-
-	hold_hard -l 1h -k 1s
-	for number in 1 2 3; do
-		background "$FAIRLOCK" release --stop job >"out.$number" 2>&1
-		pids+=($!)
-	done
-	began=$(ms)
-	for pid in "${pids[@]}"; do
-		ends_with 0 "$pid"
-	done
-	[ $(($(ms) - began)) -lt 8000 ] # less than it would take to look again
-	for number in 1 2 3; do
-		grep -q 'lock job was held by' "out.$number"
-	done
-	ends_with 124 "$HOLDER"
-	assert_equal "$(grep -c 'was asked to stop' said)" 1
-}
-
-@test "a wrap that was just handed the lock stops, too" {
-	hold job
-	join_waiters job sleep 600
-	kill "$HOLDER"
-	wait_until in_queue job 0
-	"$FAIRLOCK" release --stop job
-	ends_with 124 "$WAITER"
-}
-
 @test "only the wrap that took the lock is asked: what runs inside ends with it" {
 	background "$FAIRLOCK" wrap job "$FAIRLOCK" wrap job sleep 600 2>said
 	HOLDER=$!
@@ -275,9 +188,6 @@ stopped() {
 	stopped "$HOLDER" said
 	assert_equal "$(grep -c 'was asked to stop' said)" 1
 }
-
-# has_count NAME COUNT: the owner holds the lock so many times
-has_count() { [ "$(cli --raw HVALS "$1")" = "$2" ]; }
 
 @test "FAIRLOCK_OWNER does not count for --stop: inside a wrap it asks the wrap of that lock" {
 	# shellcheck disable=SC2016
@@ -308,9 +218,6 @@ has_count() { [ "$(cli --raw HVALS "$1")" = "$2" ]; }
 	ends_with 0 "$STOPPER"
 }
 
-# is_zombie_of PID: the only child of this process has ended, and it has not seen that
-is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
-
 @test "release --stop learns that a lease has ended without a release, by itself" {
 	local guard
 
@@ -325,9 +232,11 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	wait_until ended "$(<main)"
 }
 
-@test "release --stop ends with 69 at once if the server cannot be reached" {
-	run -69 "$FAIRLOCK" release --stop --url unix:/nonexistent/socket job
-}
+# has_count NAME COUNT: the owner holds the lock so many times
+has_count() { [ "$(cli --raw HVALS "$1")" = "$2" ]; }
+
+# is_zombie_of PID: the only child of this process has ended, and it has not seen that
+is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 
 @test "the log has the event asked, who asked, and that COMMAND ended because of that" {
 	hold job
@@ -358,16 +267,6 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	assert_equal "$(jq -r '.log[] | select(.event == "forced") | .by' <<<"$output" | sed 's/ (.*//')" 'fairlock release --force'
 }
 
-@test "log --stats counts a COMMAND that was asked as failed, and neither it nor --plot counts the event" {
-	background "$FAIRLOCK" wrap job sh -c 'trap "exit 0" TERM; touch runs; while :; do sleep 0.05; done'
-	wait_until test -e runs
-	"$FAIRLOCK" release -q --stop job
-	run -0 "$FAIRLOCK" log --stats --json job
-	assert_equal "$(jq -c '.stats | [.granted, .released, .failed, .most_holders]' <<<"$output")" '[1,1,1,1]'
-	run -0 "$FAIRLOCK" log --plot job
-	assert_equal "$(grep -c 'sh -c' <<<"$output")" 1
-}
-
 @test "--stop goes not with --force and --token, and --wait and --slot need it" {
 	run -64 "$FAIRLOCK" release --stop --force job
 	run -64 "$FAIRLOCK" release --stop --token 5 job
@@ -380,19 +279,4 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	run -64 "$FAIRLOCK" release --stop --slot a,b job
 	assert_line --index 0 "fairlock: cannot use option '--slot': 'a,b' is not one slot"
 	run -64 "$FAIRLOCK" release --stop --owner ., job
-}
-
-@test "1,000 shared holders are asked in one request, and waited for" {
-	# they are records only: nobody answers, and their leases end
-	hold --shared job
-	awk -v id=5f0c3b4e-6c1d-4d0e-9a7b-000000000000 -v now="$(now_ms)" 'BEGIN {
-		for (number = 1; number <= 1000; number++) {
-			printf "ZADD fairlock_holders:{job} %.0f %s:%d\n", now + 6000, id, number
-			printf "HSET fairlock:{job} h:%s:%d \"held %.0f %.0f %.0f 6000 - 0 - s ,w%s:%d, - host\t1\troot\tmake\"\n",
-				id, number, now, now, now + 6000, id, number
-		}
-	}' | cli >/dev/null
-	run -0 "$FAIRLOCK" release --stop --wait 60s job
-	assert_equal "${#lines[@]}" 1001
-	ends_with 124 "$HOLDER"
 }

@@ -48,57 +48,7 @@ place() {
 	wait_until is_free job
 	nothing_left
 	assert_equal "$(cli HKEYS 'fairlock:{job}' | grep -c '^w:')" 0
-}
-
-@test "a stream of 50 runs: the last one in the place of the first, between waiters without --supersede" {
-	local i pids=()
-
-	hold job
-	waits before
-	waits 1 --supersede
-	pids+=("$WAITER")
-	waits behind
-	for ((i = 2; i <= 50; i++)); do
-		# shellcheck disable=SC2016
-		background "$FAIRLOCK" wrap --supersede job sh -c 'echo "$1" >>order' sh "$i" 2>"said.$i"
-		pids+=($!)
-		wait_until stands_last "${pids[-1]}" # one that came behind a newer one would have no place, and be in no log
-	done
-	wait_until in_queue job 3
-	for ((i = 0; i < 49; i++)); do ends_with 75 "${pids[i]}"; done
-	kill "$HOLDER"
-	ends_with 0 "${pids[49]}"
-	wait_until has_lines 3
-	assert_equal "$(paste -sd ' ' order)" 'before 50 behind'
-	assert_equal "$(cat said.* | grep -c 'superseded by')" 49
-	assert_equal "$(events '|map(select(.event == "superseded")) | [length, (map(.pid) | unique | length)] | join(" ")')" '"49 49"'
-}
-
-# live_on COUNT PID...: so many of these processes have not ended
-live_on() {
-	local pid count=0
-
-	for pid in "${@:2}"; do
-		ended "$pid" || count=$((count + 1))
-	done
-	[ "$count" = "$1" ]
-}
-
-@test "a stream that goes on keeps no lock idle: one of it runs, and the newest waits behind it" {
-	local i pids=() stop=$((SECONDS + 20))
-
-	hold job
-	for ((i = 1; i <= 10 || SECONDS < stop; i++)); do
-		# shellcheck disable=SC2016
-		background "$FAIRLOCK" wrap --supersede job sh -c 'echo "$1" >>order; sleep 600' sh "$i" 2>/dev/null
-		pids+=($!)
-		[ "$i" != 10 ] || kill "$HOLDER"
-		[ ! -e order ] || [ "$i" -lt 30 ] || break
-		sleep 0.01
-	done
-	wait_until live_on 2 "${pids[@]}"
-	wait_until in_queue job 1
-	assert_equal "$(wc -l <order)" 1
+	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log[] | select(.event == "superseded").pid')" "$old"
 }
 
 @test "a holder with --supersede goes on, and a new one waits for it" {
@@ -110,35 +60,6 @@ live_on() {
 	ends_with 0 "$holder"
 	ends_with 0 "$WAITER"
 	assert_equal "$(paste -sd ' ' order)" 'holder new'
-}
-
-@test "-E changes the status of a superseded waiter, and -q its message" {
-	hold job
-	waits loud --supersede -E 7
-	loud=$WAITER
-	waits quiet --supersede -q
-	ends_with 7 "$loud"
-	quiet=$WAITER
-	waits last --supersede
-	ends_with 75 "$quiet"
-	assert_equal "$(cat said.quiet)" ''
-}
-
-@test "--supersede goes with --wait, --report, --once-per, --reason, --jitter and --max-queue" {
-	hold job
-	waits plain
-	waits old --supersede --report 1m --reason 'pull request 7'
-	old=$WAITER
-	run -75 "$FAIRLOCK" wrap --supersede --wait 100ms --once-per 1h job true
-	assert_output --partial 'its command started'
-	waits new --supersede --wait 10m --report 1m --reason 'pull request 8' --jitter 10ms --max-queue 2
-	ends_with 75 "$old"
-	grep -q 'superseded by sh: pull request 8 (pid' said.old
-	run -75 "$FAIRLOCK" wrap --max-queue 2 job true
-	run -75 "$FAIRLOCK" wrap --supersede --wait 100ms job true
-	assert_output --partial 'timed out after 100ms'
-	ends_with 75 "$WAITER"
-	wait_until in_queue job 1
 }
 
 @test "--supersede goes neither with --no-wait, --skip, --slots and --shared nor into variables and files" {
@@ -186,32 +107,4 @@ live_on() {
 	ends_with 75 "$WAITER"
 	grep -q 'cannot get lock job: superseded by a newer waiter after' said.old
 	wait_until in_queue job 0
-}
-
-@test "the log tells of a superseded waiter, also with --follow, --stats and --plot" {
-	hold job
-	background "$FAIRLOCK" log --follow --raw --noheadings -o EVENT,PID job >follow
-	waits old --supersede
-	old=$WAITER
-	waits new --supersede
-	ends_with 75 "$old"
-	assert_equal "$(events "|map(select(.event == \"superseded\")) | [length, .[0].pid, .[0].waited_ms < 60000, .[0].held_ms] | @csv")" \
-		"\"1,$old,true,\""
-	wait_until grep -qx "superseded $old" follow
-	assert_equal "$("$FAIRLOCK" log --stats --json job | jq -c '.stats | [.granted, .left, .superseded, .waiting]')" '[1,0,1,1]'
-	COLUMNS=80 run -0 "$FAIRLOCK" log --plot job
-	assert_output --partial '×'
-}
-
-@test "log --stats has a column for superseded waiters if there were any" {
-	entries <<-END
-		0 granted 1 ann 0 -
-		10 superseded - bob 5 -
-		20 released 1 ann 0 20
-	END
-	run -0 "$FAIRLOCK" log --stats job
-	assert_line --index 1 ' busy  granted released  expired   forced     lost     left superseded   failed'
-	assert_line --index 2 '100 %        1        1        0        0        0        0          1        0'
-	assert_line --regexp '^waited +0ms +0ms +0ms$'
-	assert_line --regexp '^held +20s +20s +20s$'
 }

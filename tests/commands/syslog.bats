@@ -64,33 +64,6 @@ info='<14>'
 	[ ! -s said ]
 }
 
-@test "a real syslog daemon understands facility, priority, name and process id of --syslog" {
-	command -v busybox >/dev/null || skip 'there is no busybox here'
-	background "${inside[@]}" busybox syslogd -n -O "$PWD/messages"
-	wait_until test -S log
-	with_log sh -c 'echo $$ >pid; exec "$FAIRLOCK" wrap --syslog job true'
-	run -75 with_log "$FAIRLOCK" wrap --syslog -nq --once-per 1h job true
-	run -69 with_log "$FAIRLOCK" wrap --syslog -u unix:/nowhere job true
-	wait_until grep -q 'user.err fairlock' messages
-	run grep fairlock messages
-	assert_line --index 0 --regexp " user\.info fairlock\[$(<pid)\]: got lock job after "
-	assert_line --index 1 --regexp " user\.info fairlock\[$(<pid)\]: true under lock job ended with status 0 "
-	assert_line --index 2 --regexp " user\.info fairlock\[$(<pid)\]: gave lock job back in "
-	assert_line --index 3 --regexp ' user\.notice fairlock\[[0-9]+\]: cannot get lock job: its command started'
-	assert_line --index 4 --regexp ' user\.err fairlock\[[0-9]+\]: cannot reach unix:/nowhere: '
-	[ "${#lines[@]}" = 5 ]
-}
-
-@test "--syslog replaces control characters and broken UTF-8, and cuts long names" {
-	listen
-	run -127 with_log "$FAIRLOCK" wrap --syslog job $'./a\nb\e[2J\x9b\xff'
-	heard_all 'got lock .*' 'gave lock .*' 'cannot execute \./a\?b\?\[2J\?+: No such file or directory'
-	: >heard
-	name=$(printf '%037d...' 0)
-	with_log "$FAIRLOCK" wrap --syslog "$(printf '%0512d' 7)" true
-	heard_all "got lock $name after .*" "true under lock $name ended .*" "gave lock $name back .*"
-}
-
 @test "--syslog tells no password and no arguments of COMMAND" {
 	listen
 	run -69 with_log "$FAIRLOCK" wrap --syslog -u redis://user:SECRET@127.0.0.1:1 job true
@@ -122,31 +95,6 @@ info='<14>'
 	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$notice $notice"
 }
 
-@test "wrap --syslog tells which signal ended the wait" {
-	local waiter
-
-	hold job
-	listen
-	background "${inside[@]}" "$FAIRLOCK" wrap --syslog job true
-	waiter=$!
-	wait_until in_queue job 1
-	kill -TERM "$waiter"
-	ends_with 143 "$waiter"
-	heard_all 'cannot get lock job: stopped by signal TERM'
-}
-
-@test "--syslog tells errors of usage, settings and server with the text of standard error" {
-	listen
-	run with_log "$FAIRLOCK" acquire --syslog --bogus job
-	echo 'syslog = yes' >conf
-	echo 'leese = 1' >>conf
-	run with_log "$FAIRLOCK" acquire --config conf job
-	run with_log "$FAIRLOCK" acquire --syslog -u unix:/nowhere job
-	heard_all "cannot use option '--bogus': there is no such option" "cannot read conf:2: there is no key 'leese', did you mean lease\\?" \
-		'cannot reach unix:/nowhere: No such file or directory'
-	assert_equal "$(cut -c 1-4 heard | sort -u)" "$error"
-}
-
 @test "wrap --syslog tells a lost lock as an error when it stops COMMAND" {
 	listen
 	background "${inside[@]}" "$FAIRLOCK" wrap --syslog job sleep 600 2>said
@@ -157,37 +105,6 @@ info='<14>'
 		'sleep under lock job was killed by signal TERM after .*'
 	assert_equal "$(cut -c 1-4 heard | paste -sd ' ')" "$info $error $notice"
 	[ "$(<said)" = 'fairlock: lost lock job: somebody broke it by force; stopping sleep' ]
-}
-
-@test "wrap --syslog tells as an error that --max-hold stops COMMAND" {
-	listen
-	run -124 with_log "$FAIRLOCK" wrap --syslog --max-hold 200ms job sleep 600
-	heard_all 'got .*' 'lock job was held for 200ms, as long as --max-hold allows; stopping sleep' \
-		'sleep under lock job was killed by signal TERM after .*' 'gave lock job back .*'
-	assert_equal "$(sed -n '2s/>.*/>/p' heard)" "$error"
-}
-
-@test "the keeper tells syslog as an error that --max-hold ends its hold" {
-	listen
-	with_log "$FAIRLOCK" acquire --syslog --while-pid "$DEV_PID" --max-hold 1s job >id
-	heard_all 'got .*' 'lock job was held for 1s, as long as --max-hold allows; giving it back' 'gave lock job back in .*'
-	assert_equal "$(grep -o '^<[0-9]*>' heard | tr -d '\n')" "$info$error$info"
-}
-
-@test "wrapper and guard each tell syslog of the other's death, with the wrapper's process id" {
-	local wrapper
-
-	for victim in wrapper guard; do
-		listen
-		background "${inside[@]}" "$FAIRLOCK" wrap --syslog job sh -c 'echo $PPID >guard.new; mv guard.new guard; exec sleep 600'
-		wrapper=$!
-		wait_until test -e guard
-		if [ "$victim" = guard ]; then kill -KILL "$(<guard)"; else kill -KILL "$wrapper"; fi
-		wait_until grep -q 'gave lock job back' heard
-		run grep -c "fairlock\[$wrapper\]: lost the $victim of lock job" heard
-		assert_output 1
-		rm -f guard log heard
-	done
 }
 
 @test "the keeper of acquire --syslog tells how the hold ended, with acquire's process id" {
@@ -224,32 +141,7 @@ info='<14>'
 	heard_all 'got .*' 'true .*' 'gave .*'
 }
 
-@test "the recipe with --syslog logs a run, and why the second one did not happen" {
-	local line
-
-	line=$(sed -nE 's/^    ([^ ]+ ){5}(fairlock wrap .* --syslog .*)/\2/p' "$TESTS_DIR/../README.md" |
-		sed "s,/usr/local/bin,$PWD/bin,; s,^fairlock,$FAIRLOCK,")
-	[ -n "$line" ]
-	mkdir bin
-	printf '#!/bin/sh\n' >bin/report
-	chmod +x bin/report
-	listen
-	for _ in 1 2; do
-		run -0 with_log env -i FAIRLOCK_URL="$FAIRLOCK_URL" sh -c "$line"
-		refute_output
-	done
-	heard_all 'got lock nightly after .*' "$PWD/bin/report under lock nightly ended with status 0 after .*" \
-		'gave lock nightly back .*' 'cannot get lock nightly: its command started .*'
-}
-
 # ---- A syslog that does not work ----
-
-@test "COMMAND inherits no descriptor of syslog's socket" {
-	listen
-	count='ls /proc/self/fd | wc -l'
-	run -0 with_log "$FAIRLOCK" wrap --syslog job sh -c "$count"
-	assert_output "$(with_log sh -c "$count")"
-}
 
 @test "wrap --syslog works without /dev/log, and --verbose says once that it is missing" {
 	run -0 with_log "$FAIRLOCK" wrap --syslog job echo done

@@ -60,16 +60,6 @@ fairlock: cannot release lock depoly: no holder has this token; see status -o +T
 fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Backup
 }
 
-@test "log --follow of an unknown lock says so once, and prints the events that come" {
-	background "$FAIRLOCK" log --follow --raw --noheadings -o EVENT depoly >events 2>said
-	wait_until grep -qx "$unknown" said
-	"$FAIRLOCK" wrap depoly true
-	wait_until lines_in events 2
-	assert_equal "$(<events)" $'granted\nreleased'
-	lines_in said 1
-	assert_equal "$(<said)" "$unknown"
-}
-
 @test "a lock with any key, of fairlock or Redisson, is known, also when it is free" {
 	local key
 
@@ -88,15 +78,4 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 	assert_output 'lock depoly was free'
 	run -0 "$FAIRLOCK" queue depoly
 	refute_output
-}
-
-@test "a user of the server who may only look at some locks learns that one is unknown, without a proposal" {
-	"$FAIRLOCK" wrap deploy true
-	cli ACL SETUSER watcher on '>secret' '~*depoly*' +eval +evalsha +time '+pubsub|numsub' '+pubsub|shardnumsub' \
-		+hget +hmget +hgetall +pttl +lrange +exists +xrevrange +zcard +zrange +zscore >/dev/null
-	export FAIRLOCK_PASSWORD=secret FAIRLOCK_URL="$FAIRLOCK_URL?user=watcher"
-	says_unknown 0 "$unknown" status depoly
-	cli ACL SETUSER watcher resetkeys '~depoly' '~fairlock:*' '~fairlock_log:*' '~fairlock_queue:*' '~redisson_lock_*' >/dev/null # all but one key
-	says_unknown 0 '' log depoly
-	cli ACL DELUSER watcher >/dev/null
 }

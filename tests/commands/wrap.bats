@@ -10,11 +10,6 @@ load ../lib/one_server
 	nothing_left
 }
 
-@test "wrap renews the lease long before it would have to stop COMMAND" {
-	run -0 "$FAIRLOCK" wrap -l 6s job sleep 6
-	refute_output
-}
-
 @test "wrap ends with COMMAND's exit status, up to 255" {
 	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
 	run -255 "$FAIRLOCK" wrap job sh -c 'exit 255'
@@ -27,11 +22,6 @@ load ../lib/one_server
 	assert_output 'fairlock: cannot execute no-such-command: No such file or directory'
 	nothing_left
 	run -1 "$FAIRLOCK" status -q job
-}
-
-@test "wrap quotes an empty COMMAND" {
-	run -127 "$FAIRLOCK" wrap job ''
-	assert_output "fairlock: cannot execute '': No such file or directory"
 }
 
 @test "wrap runs a COMMAND without a first line #! with sh, and leaves its words untouched" {
@@ -84,33 +74,6 @@ cannot_execute() {
 	[ "${#output}" -lt 160 ]
 }
 
-@test "wrap blames no interpreter that is there" {
-	executable crlf <<<$'#!/bin/sh -e\r\nexit 3\r'
-	executable other <<<'#!./missing'
-	executable missing <<<'#!/no/such'
-	run "$FAIRLOCK" wrap job ./crlf
-	refute_output --partial fairlock
-	cannot_execute 127 'No such file or directory' ./other
-}
-
-@test "wrap names the loader of a program that does not exist" {
-	LC_ALL=C sed 's,/ld-,/no-,' "$(command -v sleep)" | executable program
-	run -127 "$FAIRLOCK" wrap job ./program
-	assert_output --regexp "^fairlock: cannot execute \./program: its loader '/.*/no-.*' does not exist$"
-}
-
-@test "wrap names the loader of a 32-bit program that does not exist" {
-	[ "$(uname -m)" = x86_64 ] || skip 'this machine runs no programs for the 80386'
-	# an ELF header, and behind it the entry of a loader
-	python3 -c 'import struct, sys
-header = struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\1\1\1", 2, 3, 1, 0, 52, 0, 0, 52, 32, 1, 0, 0, 0)
-entry = struct.pack("<IIIIIIII", 3, 84, 0, 0, 11, 11, 4, 1)
-sys.stdout.buffer.write(header + entry + b"/no/loader".ljust(200, b"\0"))' | executable program
-	python3 -c 'import os; os.execv("./program", ["program"])' 2>said || true
-	grep -q FileNotFoundError said || skip 'this kernel runs no 32-bit programs'
-	cannot_execute 127 "its loader '/no/loader' does not exist" ./program
-}
-
 @test "wrap proposes -c if COMMAND is for a shell" {
 	local word cause="there is no such program; for a shell command, use"
 
@@ -123,18 +86,6 @@ sys.stdout.buffer.write(header + entry + b"/no/loader".ljust(200, b"\0"))' | exe
 	cannot_execute 127 "$cause -c '...'" '[[' a = a ']]'
 	run -126 "$FAIRLOCK" wrap job "echo $(printf '%0300d' 0)"
 	assert_output --regexp "^fairlock: cannot execute echo 0{32}\.\.\.: $cause -c '\.\.\.'$"
-}
-
-@test "wrap proposes no -c for what looks like a file" {
-	mkdir 'my folder'
-	cannot_execute 126 'Permission denied' './my folder'
-	cannot_execute 127 'No such file or directory' ./A=b
-	cannot_execute 127 'No such file or directory' 'my job' --now
-	cannot_execute 127 'No such file or directory' sett
-	executable 'my job' <<<'#!/no/such'
-	cannot_execute 127 "its interpreter '/no/such' does not exist" './my job'
-	executable cd <<<'exit 4'
-	PATH=$PWD:$PATH run -4 "$FAIRLOCK" wrap job cd
 }
 
 @test "wrap ends with 71 or 69, says why and leaves the lock free if it may open too few descriptors" {
@@ -197,25 +148,6 @@ print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -
 	END
 }
 
-@test "all keys of a NAME with braces are in the cluster slot of these" {
-	hold 'a{b}c'
-	background "$FAIRLOCK" wrap 'a{b}c' true
-	wait_until in_list 'redisson_lock_queue:a{b}c'
-	run -1 grep -vF 'a{b}c' <(cli --raw KEYS '*')
-}
-
-# in_list KEY: a waiter is in it
-in_list() { [ "$(cli LLEN "$1")" = 1 ]; }
-
-@test "wrap does not run a single argument with blanks as a shell command" {
-	run -127 "$FAIRLOCK" wrap job 'echo no shell'
-}
-
-@test "wrap -c runs a shell command" {
-	run -5 "$FAIRLOCK" wrap job -c 'echo "$FAIRLOCK_NAME" | tr a-z A-Z; exit 5'
-	assert_output JOB
-}
-
 @test "COMMAND has the standard input, output and error of wrap" {
 	printf 'in put\n' | "$FAIRLOCK" wrap job sh -c 'cat; echo err >&2' >out 2>err
 	[ "$(cat out)" = 'in put' ]
@@ -226,12 +158,6 @@ in_list() { [ "$(cli LLEN "$1")" = 1 ]; }
 	"$FAIRLOCK" wrap job ls -l /proc/self/fd </dev/null >got 2>&1 3>&- 4>&-
 	ls -l /proc/self/fd </dev/null >want 2>&1 3>&- 4>&-
 	[ "$(wc -l <got)" = "$(wc -l <want)" ] || { cat got; false; }
-}
-
-@test "wrap leaves a closed standard input closed for COMMAND" {
-	# shellcheck disable=SC2016
-	run -0 sh -c 'exec "$FAIRLOCK" wrap job sh -c "[ -e /proc/\$\$/fd/0 ] || echo closed" <&-'
-	assert_output closed
 }
 
 @test "wrap passes its signal mask and dispositions to COMMAND unchanged" {
@@ -419,62 +345,6 @@ END
 	run -1 "$FAIRLOCK" status -q job
 	kill -0 "$(cat pid)"
 	kill "$(cat pid)"
-}
-
-@test "wrap looks for COMMAND in PATH as execvp does, and runs a script without a first line #!" {
-	mkdir bin
-	echo 'echo found "$1"' >bin/in-path
-	chmod +x bin/in-path
-	PATH=$PWD/bin:$PATH run -0 "$FAIRLOCK" wrap job in-path here
-	assert_output 'found here'
-}
-
-@test "wrap passes over a folder in PATH whose name is too long, as execvp does" {
-	local long
-	long=/$(printf '%5000s' '' | tr ' ' x)
-	PATH=$long:$PATH run -0 "$FAIRLOCK" wrap job true
-	PATH=$long run -127 "$FAIRLOCK" wrap job true
-}
-
-@test "100 wrappers at once count to 100 in a file, one after another" {
-	echo 0 >n
-	local wrappers=()
-	for _ in $(seq 100); do
-		# shellcheck disable=SC2016
-		background "$FAIRLOCK" wrap L -- sh -c 'n=$(cat n); echo $((n + 1)) >n'
-		wrappers+=($!)
-	done
-	wait "${wrappers[@]}"
-	[ "$(cat n)" = 100 ]
-	nothing_left
-}
-
-@test "wrap prints nothing of its own if it succeeds and has no terminal" {
-	run -0 "$FAIRLOCK" wrap job true
-	refute_output
-}
-
-@test "wrap enters a held lock again at any depth, inside wraps of 40 other locks" {
-	cat >deeper <<'END'
-[ "$1" = 0 ] && exec "$FAIRLOCK" wrap -n outermost echo in again
-exec "$FAIRLOCK" wrap "job$1" sh deeper $(($1 - 1))
-END
-	run -0 timeout 150 "$FAIRLOCK" wrap outermost sh deeper 40
-	assert_output 'in again'
-}
-
-@test "the wrapper passes a real-time signal on to COMMAND" {
-	cat >job.py <<'END'
-import os, signal, time
-signal.signal(signal.SIGRTMIN + 3, lambda *_: os._exit(9))
-open("ready", "w").close()
-time.sleep(60)
-END
-	background "$FAIRLOCK" wrap job python3 job.py
-	local wrapper=$!
-	wait_until test -e ready
-	kill -s RTMIN+3 "$wrapper"
-	ends_with 9 "$wrapper"
 }
 
 @test "FAIRLOCK_WAITED_MS is how long wrap waited, whatever was inherited" {
