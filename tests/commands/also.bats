@@ -140,15 +140,6 @@ between_ms() {
 	assert_equal "$(holders)" ''
 }
 
-@test "two spellings of a name are refused" {
-	run -64 "$FAIRLOCK" wrap --also '{x}' x true
-	assert_line 'fairlock: cannot take both lock x and lock {x}: they share keys'
-	hold '{y}'
-	run -64 "$FAIRLOCK" wrap --also y x true
-	assert_line 'fairlock: cannot use this name: it shares keys with lock {y}, which is in use'
-	assert_equal "$(holders)" '{y}'
-}
-
 @test "--also is refused beside --slots, --shared, --supersede, --once-ok and --once-per, from wherever that is" {
 	local option
 

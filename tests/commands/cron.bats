@@ -37,14 +37,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	is_free job
 }
 
-@test "wrap --max-hold continues a stopped COMMAND, so that it can end" {
-	background "$FAIRLOCK" wrap --max-hold 2s job -- sh -c "$STAY" 2>said
-	wait_until test -s pid
-	kill -STOP "$(<pid)"
-	ends_with 124 $!
-	ended "$(<pid)"
-}
-
 @test "wrap --max-hold stops COMMAND in time even if the server is away" {
 	unset SERVER_DIR
 	start_server # of this test alone
@@ -110,15 +102,6 @@ jitter() {
 	is_free job
 }
 
-@test "wrap --min-hold keeps the lock held after a COMMAND that was killed or that --max-hold stopped" {
-	FAIRLOCK_MIN_HOLD=1m run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 600
-	[ "$(cli PTTL job)" -gt 10000 ]
-	cli FLUSHALL
-	run "$FAIRLOCK" wrap --min-hold 1m job sh -c 'kill -KILL $$'
-	[ "$status" = 137 ]
-	[ "$(cli PTTL job)" -gt 10000 ]
-}
-
 # ---- --once-per ----
 
 @test "wrap --once-per does not run COMMAND again within the period, ends with 75 and says why" {
@@ -154,9 +137,4 @@ jitter() {
 	run "$FAIRLOCK" wrap --once-per 1h job sh -c 'kill -KILL $$'
 	[ "$status" = 137 ]
 	run -75 "$FAIRLOCK" wrap --once-per 1h job true
-}
-
-@test "wrap --once-per runs COMMAND inside a wrap that holds the lock already" {
-	run -0 "$FAIRLOCK" wrap --once-per 1h job "$FAIRLOCK" wrap --once-per 1h job echo inner
-	assert_output inner
 }

@@ -88,24 +88,6 @@ listed() { sed -n '/NEEDS = \[\[/,/\]\]/s/^\t*[a-z]*: //p' "$TESTS_DIR/../lua/pa
 	diff <(used_by_scripts | sort -u) <(listed | sort -u)
 }
 
-# names_hidden_commands: doctor names some commands that rename-command hides
-names_hidden_commands() {
-	local command
-
-	for command in EVALSHA PUBSUB XADD INFO SUBSCRIBE LREM; do
-		start_well --rename-command "$command" ''
-		doctor 2
-		finds error commands "the server lacks $command"
-		says '[.findings[] | select(.severity == "error")] | length' 1
-		says .findings[0].remedy "take rename-command for each of them out of the server's configuration, and restart the server"
-		stop_server
-	done
-}
-
-@test "doctor ends with 2 and names a command that rename-command hides" {
-	names_hidden_commands
-}
-
 @test "doctor names all hidden commands in one finding, with EVAL, HELLO, SCAN and WAIT where they matter" {
 	start_well --rename-command PUBSUB '' --rename-command XADD '' --rename-command PTTL ''
 	"$FAIRLOCK" acquire job >/dev/null
@@ -135,19 +117,6 @@ names_hidden_commands() {
 }
 
 # ---- Ways to a server ----
-
-@test "doctor tells the protocol of TLS, and finds an error if the certificate is not trusted" {
-	load ../lib/tls
-	export BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR
-	make_certificates
-	start_tls_server server --appendonly yes
-	doctor 0 -u "rediss://localhost:$TLS_PORT" --tls-ca "$TLS_DIR/ca.crt"
-	says .server.tls TLSv1.3
-	jq -e --arg port "$TLS_PORT" '.server.addresses == ["127.0.0.1:" + $port] or
-		.server.addresses == ["[::1]:" + $port]' <<<"$output"
-	doctor 69 -u "rediss://localhost:$TLS_PORT"
-	finds error reach certificate
-}
 
 @test "doctor follows sentinels to their master, and counts its replicas" {
 	load ../lib/nodes

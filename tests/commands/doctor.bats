@@ -63,18 +63,6 @@ set_as_told() {
 	done
 }
 
-@test "doctor finds an error if the server cannot write a snapshot" {
-	start_server --save '3600 1' --dbfilename x.rdb
-	mkdir "$SERVER_DIR/x.rdb"
-	cli SET a b
-	cli BGSAVE
-	refused() { cli SET a b | grep MISCONF; }
-	wait_until refused
-	doctor 2
-	finds error disk
-	run -69 "$FAIRLOCK" acquire job # doctor is right
-}
-
 @test "doctor warns of memory and files that are set badly and of few connections, and its remedies are valid" {
 	port=$(free_port)
 	start_server --port "$port" --bind 127.0.0.1 --maxclients 32 --maxmemory 100mb --maxmemory-policy allkeys-lru
@@ -162,19 +150,6 @@ start_replica() {
 	doctor 2 -u "redis://127.0.0.1:$REPLICA_PORT"
 	says .server.role replica
 	finds error role "127.0.0.1:$port"
-}
-
-@test "doctor warns of a replica that would refuse fairlock's user, and notes one that it cannot reach" {
-	start_master
-	start_replica
-	cli ACL SETUSER job on '>secret' '~*' '&*' +@all
-	doctor 1 -u "redis://job:secret@127.0.0.1:$port"
-	finds warning replica "127.0.0.1:$REPLICA_PORT"
-	"$CLI" -p "$REPLICA_PORT" ACL SETUSER job on '>secret' '~*' '&*' +@all
-	doctor 0 -u "redis://job:secret@127.0.0.1:$port"
-	kill -s STOP "$REPLICA_PID"
-	doctor 0 -u "redis://job:secret@127.0.0.1:$port"
-	finds note replica 'cannot be reached from here'
 }
 
 # ---- Clocks ----

@@ -13,29 +13,18 @@ load ../lib/settings
 	done <<-'END'
 		0 0ms
 		90 1m30s
-		007 7s
 		0.5 500ms
 		.5 500ms
-		250ms 250ms
-		999ms 999ms
-		1s 1s
 		1.5h 1h30m
-		1w 7d
 		0.5w 3d12h
-		1sec 1s
 		5min 5m
 		1w2d3h4min5sec6ms 9d3h
-		3h4min5sec6ms 3h4m
 		1m1ms1s1sec 1m2s
 		58s59ms1s 59.059s
-		10.25 10.25s
 		0.0001 1ms
-		0.1ms 1ms
 		0.0000000000000000000000000000001 1ms
 		0.0000000000000000000000000000000 0ms
 		1.001 1.001s
-		0.29 290ms
-		1.1 1.1s
 		4.35 4.35s
 		0.0010000000000000000000000000001 2ms
 		4611686018427387903ms 53375995583d15h
@@ -50,43 +39,27 @@ load ../lib/settings
 		assert_line --index 0 "fairlock: cannot use option '--wait': '$text' is not a duration (90, 1.5h, 1h30m)"
 	done <<-'END'
 		|
-		 |
-		.|
 		1.|
 		-1|
 		+1|
 		1 s|
 		 5m |
 		1h30|
-		1d12|
-		5m30|
 		1min30|
-		30s5|
-		1ms5|
 		-1h30|
 		1e3|
 		inf|
-		nan|
-		0x10|
 		1,5h|
 		1.5.5|
-		1.5.5s|
 		h1|
-		1hh|
 		1H|
-		1us|
 		1mi|
 		5mins|
-		1 hour 30 minutes|
 		2Days|
-		3weeks|
-		100msec|
 		1y|
 		1.h|
-		1h:30|
 		15250284452472w|
 		4611686018427387904ms|
-		9223372036854775808ms|
 		9223372036854775.808|
 		99999999999999999999999999|
 		9223372036854775807ms1ms|

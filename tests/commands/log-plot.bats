@@ -45,23 +45,6 @@ an_hour_with_an_overrun() {
 	)"
 }
 
-@test "log --plot draws with ASCII characters if the locale has no UTF-8" {
-	an_hour_with_an_overrun
-	LC_ALL=C plot 80
-	assert_output "$(cat <<-'END'
-		job: Nov 21 03:00:00 to Nov 21 04:00:00 (1h)
-
-		                                 03:00      03:15       03:30       03:45
-		backup.sh            ann@db1     ####      ........##   |#######################
-		report --monthly     bob@web2    |   ##############!    |           |
-		deploy.sh production cleo@build1 |    ..x   |    ...####!           |
-		up to 2 wait                          111  1111122221
-
-		# holds  . waits  x left the queue  ! expired, forced, lost
-	END
-	)"
-}
-
 # widths [TEXT]: prints how many columns each line of the input takes, up to TEXT if it has that
 widths() {
 	python3 -c '

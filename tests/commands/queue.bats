@@ -21,11 +21,6 @@ join_queue() {
 
 redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 
-join_as_redisson() {
-	cli RPUSH 'redisson_lock_queue:{job}' $redisson
-	cli ZADD 'redisson_lock_timeout:{job}' "$(($(cli TIME | head -n 1) * 1000 + 300000))" $redisson
-}
-
 @test "queue shows the waiters in the order in which they came" {
 	"$FAIRLOCK" acquire job
 	join_queue 1
@@ -105,24 +100,10 @@ join_as_redisson() {
 	[ ! -s "$BATS_TEST_TMPDIR/owner.1" ]
 }
 
-@test "queue --remove takes Redisson's waiter out of the queue" {
-	join_as_redisson
-	"$FAIRLOCK" queue --remove $redisson job
-	[ "$(queue '|length')" = 0 ]
-	[ "$(cli EXISTS 'redisson_lock_timeout:{job}')" = 0 ]
-}
-
 @test "queue --remove of the holder ends with 76, and the holder keeps the lock" {
 	owner=$("$FAIRLOCK" acquire job)
 	run -76 "$FAIRLOCK" queue --remove "$owner" job
 	[ "$(cli EXISTS job)" = 1 ]
-}
-
-@test "queue --remove refuses a malformed owner id as a usage error" {
-	run -64 "$FAIRLOCK" queue --remove everybody job
-	assert_line --index 0 "fairlock: cannot remove waiter 'everybody': this is no id; the column OWNER of queue shows the ids"
-	run -64 "$FAIRLOCK" queue --remove $redisson
-	assert_line --index 0 "fairlock: cannot use option '--remove': NAME is missing"
 }
 
 # ---- What the waiters want ----

@@ -101,30 +101,6 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 	is_free build
 }
 
-@test "the recipe for readers beside a writer runs two backups together, prune after them, and a later backup last" {
-	local backup prune pids=()
-
-	backup=$(code 'Readers beside a writer' | sed -n 's/^backup.sh: *//p')
-	prune=$(code 'Readers beside a writer' | sed -n 's/^prune.sh: *//p')
-	program restic "$(wait_for_go)"
-	for _ in 1 2; do
-		as_cron background "$backup"
-		pids+=($!)
-	done
-	wait_until has_lines 2 ran
-	as_cron background "$prune"
-	pids+=($!)
-	wait_until in_queue repo 1
-	as_cron background "$backup"
-	pids+=($!)
-	wait_until in_queue repo 2
-	touch go
-	for pid in "${pids[@]}"; do
-		ends_with 0 "$pid"
-	done
-	assert_equal "$(<ran)" $'backup /srv\nbackup /srv\nprune\nbackup /srv'
-}
-
 @test "the recipe by hand keeps deploys out, says until when and why, and goes back by the owner id" {
 	local owner
 

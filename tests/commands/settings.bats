@@ -107,21 +107,6 @@ alone() {
 	refute_output --partial pa55
 }
 
-@test "a ~ in a unix: URL is refused, because it is no home directory there" {
-	local url
-
-	for url in 'unix:~/x' 'unix:~ann/x?db=1'; do
-		run -78 "$FAIRLOCK" status -u "$url"
-		assert_output "fairlock: cannot use URL 'unix:...': the shell does not expand ~ there; write the whole path"
-	done
-	configure 'url = unix:~/x'
-	wrong ':1: url: the shell does not expand ~ there; write the whole path'
-	rm "$conf"
-	cd / # the path of a socket is short
-	run -69 "$FAIRLOCK" status -u 'unix:./~/x'
-	assert_output --partial '/./~/x: '
-}
-
 @test "a password file that cannot be read is a bad configuration" {
 	configure "url = unix:$gone" "password-file = $HOME/secret"
 	run "$FAIRLOCK" status x

@@ -4,13 +4,6 @@
 load ../lib/helpers
 load ../lib/one_server
 
-@test "status without a name shows all that are held, each once, sorted by name" {
-	for name in pear apple 'fig tree'; do
-		"$FAIRLOCK" acquire "$name"
-	done
-	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[].name]')" = '["apple","fig tree","pear"]' ]
-}
-
 # names WORD...: prints the names that `status WORD...` shows, on one line
 names() {
 	"$FAIRLOCK" status --raw --noheadings -o NAME "$@" | xargs

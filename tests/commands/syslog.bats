@@ -107,30 +107,6 @@ info='<14>'
 	[ "$(<said)" = 'fairlock: lost lock job: somebody broke it by force; stopping sleep' ]
 }
 
-@test "the keeper of acquire --syslog tells how the hold ended, with acquire's process id" {
-	local owner sleeper
-
-	listen
-	background sleep 600
-	sleeper=$!
-	owner=$(with_log "$FAIRLOCK" acquire --syslog --while-pid "$sleeper" job)
-	kill "$sleeper"
-	wait_until grep -q 'gave lock job back' heard
-	heard_all 'got lock job after .*' 'gave lock job back in .*, held for .*'
-	run grep -c "fairlock\[${owner##*:}\]" heard
-	assert_output 2
-	: >heard
-	background sleep 600
-	sleeper=$!
-	with_log "$FAIRLOCK" acquire --syslog --while-pid "$sleeper" job
-	"$FAIRLOCK" release -q --force job
-	heard_all 'got lock job after .*' 'lost lock job: somebody broke it by force'
-	: >heard
-	owner=$(with_log "$FAIRLOCK" acquire --syslog --while-pid "$sleeper" job)
-	"$FAIRLOCK" release --owner "$owner" job
-	heard_all 'got lock job after .*' 'lock job was given back'
-}
-
 @test "syslog gets nothing without --syslog, nor from commands that take no lock" {
 	listen
 	export FAIRLOCK_SYSLOG=yes

@@ -243,17 +243,6 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	run -69 "$FAIRLOCK" status --color -- never
 }
 
-@test "an abbreviation works before and behind the command" {
-	run -0 "$FAIRLOCK" --versio
-	assert_output --regexp '^fairlock [0-9]'
-	run -0 "$FAIRLOCK" wrap --versio
-	assert_output --regexp '^fairlock [0-9]'
-	run -69 "$FAIRLOCK" --ur unix:/first --quie wrap --no x true
-	assert_output --partial unix:/first
-	refused --ver because "'--ver': it is ambiguous"
-	refused wrap --ver x true because "'--ver': it is ambiguous"
-}
-
 @test "a URL in the place of the command is not printed, because it may have a password" {
 	refused redis://me:pa55@host/1 because 'cannot run a URL as a command: name the server with -u URL'
 	run "$FAIRLOCK" redis://me:pa55@host/1 status

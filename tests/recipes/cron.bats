@@ -70,10 +70,3 @@ has_ended() {
 	wait_until is_free nightly-report
 	run -75 "$HOST" fairlock wrap -n --once-per 1d nightly-report true
 }
-
-@test "cron mails the message of fairlock about a job that --max-hold stopped" {
-	grep -q -e '--max-hold 50m' "$EXAMPLES/crontab"
-	put /etc/cron.d/fairlock < <(sed 's/--max-hold 50m/--max-hold 1s/' "$EXAMPLES/crontab")
-	start_cron
-	wait_until mailed '^fairlock: lock import was held for 1s, as long as --max-hold allows; stopping /usr/local/bin/import$'
-}

@@ -76,21 +76,3 @@ except TimeoutError as error:
 	assert_line --index 1 'cannot get lock job'
 	[ "${#lines[@]}" = 2 ]
 }
-
-@test "fairlock_lock.py raises CalledProcessError with 76 after a block whose lock was lost, and with 69 without a server" {
-	run -0 python command 'try:
-    with fairlock("job"):
-        subprocess.call(["fairlock", "release", "-q", "--force", "job"])
-        print("ran", flush=True)
-except subprocess.CalledProcessError as error:
-    print(error.returncode)'
-	assert_line ran
-	assert_line 76
-	FAIRLOCK_URL=unix:$PWD/none run -0 python command 'try:
-    with fairlock("job"):
-        print("ran")
-except subprocess.CalledProcessError as error:
-    print(error.returncode)'
-	assert_line 69
-	refute_line ran
-}

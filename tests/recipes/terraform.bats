@@ -69,31 +69,3 @@ starts_apply() {
 	[ -e ended ]
 	ends_with 124 "$job"
 }
-
-@test "terraform-locked runs the real Terraform, one apply after the other" {
-	local real pids=()
-
-	rm bin/terraform
-	real=$(command -v terraform || command -v tofu) || skip 'there is neither Terraform nor OpenTofu here'
-	ln -s "$real" bin/terraform
-	cat >shop/main.tf <<-'END'
-		resource "terraform_data" "shop" {
-		  provisioner "local-exec" {
-		    command = "echo $FAIRLOCK_NAME >>../ran; until test -e ../go; do sleep 0.05; done"
-		  }
-		}
-	END
-	cron 'CHECKPOINT_DISABLE=1 terraform-locked -chdir=shop init >init'
-	for _ in 1 2; do
-		as_cron background 'CHECKPOINT_DISABLE=1 exec terraform-locked -chdir=shop apply -auto-approve' >>said 2>&1
-		pids+=($!)
-		[ -e ran ] || wait_until test -s ran
-	done
-	wait_until in_queue terraform-shop-default 1
-	touch go
-	ends_with 0 "${pids[0]}"
-	ends_with 0 "${pids[1]}"
-	assert_equal "$(<ran)" terraform-shop-default
-	grep -q '1 added, 0 changed' said
-	grep -q '0 added, 0 changed' said
-}

@@ -89,15 +89,3 @@ edit_file() {
 	type_line 'clear; (exit 3)'
 	restored 3
 }
-
-@test "a wrapper in the background under tostop stops COMMAND, and not itself, when its guard dies" {
-	local wrapper
-
-	type_line "stty tostop; \"\$FAIRLOCK\" wrap -l 6s -k 500ms job sh -c 'echo \$\$ >pid; exec sleep 600' &"
-	wait_until test -s pid
-	wrapper=$(pane_child)
-	kill -KILL "$(ps -o pid= --ppid "$wrapper" | tr -d ' ')"
-	wait_until ended "$(cat pid)"
-	wait_until ended "$wrapper"
-	wait_until is_free job
-}

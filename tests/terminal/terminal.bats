@@ -100,19 +100,6 @@ want {PROMPT> $}
 END
 }
 
-@test "a COMMAND in the background that may not write to its terminal stops the job, and fg continues both" {
-	run -0 on_terminal <<'END'
-type {stty tostop; "$FAIRLOCK" wrap job sh -c 'echo went on; exit 3' &}
-want {PROMPT> $}
-type {wait -f; jobs}
-want {Stopped}
-type {fg; echo status $?}
-want {went on}
-want {status 3}
-want {PROMPT> $}
-END
-}
-
 @test "an interactive shell under wrap has working job control" {
 	run -0 on_terminal <<'END'
 type {"$FAIRLOCK" wrap job bash --norc --noprofile -i}

@@ -22,15 +22,6 @@ coloured() {
 	on_terminal capture-pane -p -e | grep -q "$2.*$(printf '\033')\[$1m$3"
 }
 
-# many_locks COUNT: makes free locks free1, free2 ... as old uses leave them
-many_locks() {
-	local i
-
-	for ((i = 1; i <= $1; i++)); do
-		echo "HSET fairlock:{free$i} name free$i v 1"
-	done | cli >/dev/null
-}
-
 # leaves_out COUNT: the last row of the screen says that so many more do not fit
 leaves_out() {
 	[ "$(screen | tail -n 1)" = "... $1 more" ]
@@ -89,26 +80,6 @@ watch_it() {
 	wait_until coloured 31 '       2 a:1 ' no
 	[ "$(screen | wc -l)" -eq 24 ]
 	kill -9 "$lost"
-	quits
-}
-
-@test "status --watch shows a held lock above free ones, without names and with them, and says how many do not fit" {
-	many_locks 60
-	hold zebra
-	terminal 100
-	watch_it status --all --watch=200ms
-	wait_until leaves_out 41
-	[ "$(screen | sed -n 3p | cut -c 1-5)" = 'NAME ' ]
-	screen | sed -n 4p | grep -q '^zebra .* held '
-	screen | sed -n 5p | grep -q '^free1 .* free '
-	[ "$(screen | grep -c '^free')" = 19 ]
-	kill "$HOLDER"
-	wait_until shows_not '^zebra '
-	quits
-	hold zebra
-	watch_it status --watch=200ms free{1..40} zebra
-	wait_until leaves_out 21
-	screen | sed -n 4p | grep -q '^zebra .* held '
 	quits
 }
 

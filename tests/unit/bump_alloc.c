@@ -107,22 +107,6 @@ static void check_nonsense(struct tally *t)
 	CHECK(t, bump_alloc_malloc(1) && allocated == 3);
 }
 
-/* A block without bytes belongs to the pool, at its end, too. */
-static void check_nothing(struct tally *t)
-{
-	char *memory;
-
-	allocated = freed = 0;
-	memory = bump_alloc_malloc(0);
-	while (allocated == 0) {
-		bump_alloc_free(memory);
-		CHECK(t, freed == 0);
-		memory = bump_alloc_malloc(0);
-	}
-	bump_alloc_free(memory);
-	CHECK(t, freed == 1);
-}
-
 /* The pool gives out all of its bytes, none twice; then malloc serves. */
 static void check_end(struct tally *t)
 {
@@ -155,6 +139,5 @@ int main(void)
 	check_growth(&tally);
 	check_nonsense(&tally);
 	check_end(&tally);
-	check_nothing(&tally);
 	return conclude(&tally);
 }
