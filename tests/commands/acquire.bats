@@ -125,12 +125,6 @@ without_null() {
 	[ -s said ]
 }
 
-@test "fairlock says that it needs /dev/null in the place of a closed descriptor" {
-	# shellcheck disable=SC2016
-	run -71 without_null sh -c '"$FAIRLOCK" status job <&-'
-	assert_output 'fairlock: cannot open /dev/null: No such file or directory'
-}
-
 @test "the keeper lets go of the descriptors, terminal and working folder that it inherited" {
 	background sleep 600
 	local pid=$! owner keeper

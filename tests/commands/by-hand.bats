@@ -68,46 +68,6 @@ until_when() {
 	assert_output --regexp "^fairlock: cannot get lock job: .*; held by hand until .*[0-9]:[0-9]{2}, $(me): postgres 17 upgrade\$"
 }
 
-@test "a hold by hand without a reason, for days, or for a moment, is shown as such" {
-	local owner
-
-	owner=$("$FAIRLOCK" acquire -l 3d job)
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --regexp "^fairlock: cannot get lock job: held by hand until [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}, $(me)\$"
-	until_when job
-	"$FAIRLOCK" release --owner "$owner" job
-	"$FAIRLOCK" acquire -l 1m job
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --regexp "^fairlock: cannot get lock job: held by hand until ([A-Z][a-z]{2} .. )?[0-9]{2}:[0-9]{2}:[0-9]{2}, $(me)\$"
-	cli PERSIST job >/dev/null # somebody else's mistake
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output "fairlock: cannot get lock job: held by hand, $(me)"
-}
-
-@test "a keeper's hold, a wrap's, and one that a wrap has gone into are not shown as by hand" {
-	local owner
-
-	background sleep 600
-	wait_until grep -qx sleep "/proc/$!/comm"
-	owner=$("$FAIRLOCK" acquire --while-pid $! job)
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --partial 'held by sleep 600 (pid'
-	"$FAIRLOCK" release --owner "$owner" job
-	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire -l 1h job)
-	export FAIRLOCK_OWNER
-	background "$FAIRLOCK" wrap job sleep 600
-	wait_until has_entries 2
-	FAIRLOCK_OWNER='' run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --partial 'held by fairlock acquire (pid'
-	kill $!
-	wait_until has_entries 1
-	FAIRLOCK_OWNER='' run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --partial 'held by hand until'
-}
-
-# has_entries COUNT: succeeds if so many processes hold under the owner
-has_entries() { [ "$(cli HGET job "$FAIRLOCK_OWNER")" = "$1" ]; }
-
 @test "in a script, release and renew without an owner change nothing, and the message has the command with the id" {
 	local owner name verb
 

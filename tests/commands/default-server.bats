@@ -31,16 +31,6 @@ fairlock() {
 	assert_output "fairlock: $job: $remedy"
 }
 
-@test "the message about a default server is short, however long the names are" {
-	run -0 fairlock wrap "$(printf 'ä%.0s' {1..256})" true
-	assert_line --regexp "so lock ä{17}\.\.\. is for root on "
-	run -0 at_home env LOGNAME="$(printf 'u%.0s' {1..99})" HOME="$HOME_DIR" unshare --uts sh -c '
-		hostname "$(printf h%.0s 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9)"
-		exec "$FAIRLOCK" wrap "$(printf n%.0s 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6)" true'
-	assert_output --regexp 'lock n{17}\.\.\. is for u{7}\.\.\. on h{11}\.\.\. only'
-	[ "${#output}" -lt 160 ]
-}
-
 @test "COMMAND finds the private server in FAIRLOCK_URL, so inner calls are silent" {
 	run --separate-stderr -0 fairlock wrap job "$FAIRLOCK" wrap -v inner sh -c 'echo "$FAIRLOCK_URL"'
 	assert_output local:
@@ -72,4 +62,3 @@ fairlock() {
 		refute_output --partial 'no url'
 	done
 }
-

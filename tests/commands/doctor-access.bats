@@ -144,22 +144,6 @@ listed() { sed -n '/NEEDS = \[\[/,/\]\]/s/^\t*[a-z]*: //p' "$TESTS_DIR/../lua/pa
 	assert_output --regexp "allkeys-lru +\(at|\(at 127.0.0.1:$first\)"
 }
 
-@test "wrap and doctor say what to do if somebody has set maxmemory on the private server" {
-	local socket
-
-	new_home
-	export FAIRLOCK_URL=local:
-	run -0 at_home "$FAIRLOCK" wrap job true
-	socket=$(echo "$HOME_DIR"/.local/state/fairlock/*)/socket
-	at_home "$CLI" -s "$socket" CONFIG SET maxmemory 1
-	run -69 at_home timeout 20 "$FAIRLOCK" wrap -n job true
-	assert_output 'fairlock: cannot use the private server: somebody has set maxmemory, which is full; see fairlock doctor'
-	run -2 at_home "$FAIRLOCK" doctor --json
-	finds error memory 'memory is full'
-	says '.findings[] | select(.check == "memory") | .remedy' \
-		"somebody has set maxmemory on this private server: redis-cli -s $socket CONFIG SET maxmemory 0"
-}
-
 @test "doctor tells where the private server is, and how to end it" {
 	new_home
 	run -0 at_home env FAIRLOCK_URL=local: "$FAIRLOCK" doctor --json

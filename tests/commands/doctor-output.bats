@@ -95,17 +95,6 @@ setting() {
 	refute_output --partial ' ok '
 }
 
-@test "doctor prints no control characters of a lock's name or owner, and its JSON stays valid" {
-	start_well
-	name='a"\b'
-	cli HSET "fairlock:{$name}" name "$name"
-	cli HSET "$name" "$(printf 'own\033[2Jer\n:1')" 1
-	doctor 1
-	finds warning leases "lock $name has"
-	run -1 "$FAIRLOCK" doctor
-	[[ $output != *$'\033'* ]]
-}
-
 @test "doctor prints remedies that a shell can run, whatever the lock's name is" {
 	start_well
 	for name in "a'b" 'a; touch oops; $(touch oops)' -n '{x}'; do

@@ -57,13 +57,3 @@ END
 	run -0 links .
 	[ "${output% links}" -gt 300 ] || fail "only $output"
 }
-
-@test "man/html ends with a message and makes no page if mandoc is missing" {
-	mkdir "$BATS_TEST_TMPDIR/bin"
-	for tool in bash dirname mkdir; do
-		ln -s "$(command -v $tool)" "$BATS_TEST_TMPDIR/bin"
-	done
-	PATH=$BATS_TEST_TMPDIR/bin run -1 "$PROJECT/man/html" "$BATS_TEST_TMPDIR/none"
-	assert_output 'html: cannot make pages: there is no mandoc; install the package mandoc'
-	[ -z "$(ls "$BATS_TEST_TMPDIR/none")" ]
-}

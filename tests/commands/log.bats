@@ -142,15 +142,6 @@ has_command() {
 
 # ---- The table ----
 
-@test "log shows the reason for which a lock was wanted" {
-	cli XADD $key '*' event granted time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
-	run -0 "$FAIRLOCK" log --noheadings -o COMMAND,REASON job
-	assert_output 'psql    migrate the table'
-	assert_equal "$(events '|map([.command, .reason])')" '[["psql","migrate the table"]]'
-	run -0 "$FAIRLOCK" log job
-	refute_output --partial migrate
-}
-
 @test "log --sort sorts the events by a column" {
 	"$FAIRLOCK" wrap job true
 	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort EVENT job | xargs)" = 'granted released' ]

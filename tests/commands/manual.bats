@@ -181,21 +181,6 @@ statuses() {
 	done <sections
 }
 
-@test "man finds every page after make install, and none after make uninstall" {
-	command -v man >/dev/null || skip 'there is no man'
-	install_to "$PWD/root"
-	for page in $(pages); do
-		run -0 man -M "$PWD/root/usr/share/man" -w "${page##*.}" "${page%.*}"
-		assert_output "$PWD/root/usr/share/man/man${page##*.}/$page"
-	done
-	# man joins the two words by itself.
-	run -0 man -M "$PWD/root/usr/share/man" -w fairlock wrap
-	assert_line --index 0 "$PWD/root/usr/share/man/man1/fairlock-wrap.1"
-	make -C "$PROJECT" uninstall DESTDIR="$PWD/root" PREFIX=/usr
-	run -0 find root -type f
-	assert_output ''
-}
-
 @test "each fault in the table of fairlock(7) has a test that begins with the fault's name" {
 	local fault
 

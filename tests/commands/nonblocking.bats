@@ -48,17 +48,3 @@ many_locks() {
 	run -124 python3 "$TESTS_DIR/commands/nonblocking.py" pipe 1 full timeout 5 "$FAIRLOCK" log --raw --noheadings -o NAME --follow
 	assert_equal "${#lines[@]}" 1500
 }
-
-@test "messages and the overview are printed whole to a standard error that is full and non-blocking" {
-	local words
-
-	hold job
-	for words in '' 'wrap -n job true' 'wrap --bogus' 'wrap -w 100ms job true' 'status unknown' 'status -u unix:/nowhere' 'release x'; do
-		# shellcheck disable=SC2086
-		"$FAIRLOCK" $words 2>whole >/dev/null || true
-		# shellcheck disable=SC2086
-		python3 "$TESTS_DIR/commands/nonblocking.py" pipe 2 full "$FAIRLOCK" $words >printed || true
-		sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' whole | cmp - <(sed -E 's/[0-9.]+ ?(ms|s)\b/T/g' printed)
-		[ -s whole ]
-	done
-}

@@ -155,9 +155,3 @@ share() {
 	run -76 "$FAIRLOCK" wrap --skip job sh -c '"$FAIRLOCK" release --force job >/dev/null; sleep 600'
 	assert_output --partial 'fairlock: lost lock job'
 }
-
-@test "-q tells nothing of this, and the status is that of -E" {
-	hold job
-	run -3 "$FAIRLOCK" wrap -q -E 3 -w 100ms job true
-	refute_output
-}

@@ -29,13 +29,6 @@ setup() {
 	done
 }
 
-@test "a program under another name, or behind a link, is the same" {
-	cp "$FAIRLOCK" other
-	ln -s other link
-	run -0 ./link wrap job -- ./other status --raw --noheadings -o STATE job
-	assert_output held
-}
-
 @test "the process list shows no password, also while a host name is looked up" {
 	local waiter port
 

@@ -124,12 +124,6 @@ load ../lib/one_server
 	done
 }
 
-@test "status refuses a name that something else uses, and leaves that alone" {
-	cli SET job precious
-	run -78 "$FAIRLOCK" status job
-	[ "$(cli GET job)" = precious ]
-}
-
 @test "status shows the other locks if something else uses a name, and ends with 78" {
 	"$FAIRLOCK" acquire a
 	"$FAIRLOCK" acquire b
@@ -138,4 +132,127 @@ load ../lib/one_server
 	run -78 "$FAIRLOCK" status --noheadings -o NAME
 	[ "${lines[0]}" = "fairlock: cannot use the name a: it is in use by something that is no lock" ]
 	[ "${lines[1]}" = b ]
+}
+
+# ---- Several holders ----
+
+# rows NAME COLUMNS: prints these columns of each row of a lock
+rows() {
+	"$FAIRLOCK" status --raw --noheadings -o "$2" "$1"
+}
+
+@test "status has a row for each slot that is held, in the order of their grants" {
+	local db2 db1 rest
+
+	read -r db2 rest < <("$FAIRLOCK" acquire --slots db2 job)
+	read -r db1 rest < <("$FAIRLOCK" acquire --slots db1,db2 job)
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	assert_equal "$(rows job NAME,STATE,MODE,SLOT,OWNER,HOLDS,WAITERS)" \
+		"job held slots db2 $db2 1 1"$'\n'"job held slots db1 $db1 1 1"
+	assert_equal "$("$FAIRLOCK" status --json job | jq -c '[.locks[] | [.state, .mode, .slot, .owner, .client]]')" \
+		"[[\"held\",\"slots\",\"db2\",\"$db2\",\"fairlock\"],[\"held\",\"slots\",\"db1\",\"$db1\",\"fairlock\"]]"
+	[ "$(rows job TOKEN)" = "$(rows job TOKEN | sort -n)" ]
+	assert_equal "$(lock job .slot)" '"db2"'
+}
+
+@test "status shows MODE and SLOT to people only if a lock is shared or has slots" {
+	"$FAIRLOCK" acquire alone >/dev/null
+	run -0 "$FAIRLOCK" status
+	assert_line --index 0 --regexp '^NAME +STATE +USER +HOST'
+	"$FAIRLOCK" acquire --shared books >/dev/null
+	run -0 "$FAIRLOCK" status
+	assert_line --index 0 --regexp '^NAME +STATE +MODE +USER +HOST'
+	assert_line --regexp '^alone +by hand until [^ ]+ +exclusive +'
+	assert_line --regexp '^books +by hand until [^ ]+ +shared +'
+	"$FAIRLOCK" acquire --slots 2 job >/dev/null
+	run -0 "$FAIRLOCK" status
+	assert_line --index 0 --regexp '^NAME +STATE +MODE +SLOT +USER +HOST'
+	assert_line --regexp '^job +by hand until [^ ]+ +slots +1 +'
+	run -0 "$FAIRLOCK" status -o NAME,MODE,SLOT alone
+	assert_line --index 0 --regexp '^NAME +MODE +SLOT$'
+}
+
+@test "status shows a kept slot as kept beside one that is held" {
+	"$FAIRLOCK" wrap --slots 2 --min-hold 1h job true
+	"$FAIRLOCK" acquire --slots 2 job >/dev/null
+	"$FAIRLOCK" wrap free true
+	assert_equal "$(rows job STATE,SLOT,HOLDS)" $'kept 1 -\nheld 2 1'
+	run -0 "$FAIRLOCK" status --noheadings -o STATE,SLOT
+	assert_line --index 0 --regexp '^kept until .* 1$'
+	assert_line --index 1 --regexp '^by hand until .* 2$'
+	assert_equal "${#lines[@]}" 2
+}
+
+# ---- Which locks, in which order ----
+
+# names WORD...: prints the names that `status WORD...` shows, on one line
+names() {
+	"$FAIRLOCK" status --raw --noheadings -o NAME "$@" | xargs
+}
+
+@test "status shows what is held first, then what is waited for, then free locks, and job2 before job10" {
+	local name
+
+	for name in job10 job2 a10 a2 z10 z2; do
+		"$FAIRLOCK" acquire $name
+	done
+	for name in z10 z2; do
+		background "$FAIRLOCK" wrap $name sleep 600
+		wait_until in_queue $name 1
+		cli DEL $name # nobody holds it for a moment: the waiter stands first
+		kill -STOP $!
+	done
+	"$FAIRLOCK" release --force a10
+	"$FAIRLOCK" release --force a2
+	[ "$(names)" = 'job2 job10 z2 z10' ]
+	[ "$(names --all)" = 'job2 job10 z2 z10 a2 a10' ]
+	[ "$("$FAIRLOCK" status -a --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
+}
+
+@test "status shows free locks if they are named, with --all, and in metrics" {
+	"$FAIRLOCK" acquire job
+	"$FAIRLOCK" acquire free
+	"$FAIRLOCK" release --force free
+	[ "$(names)" = job ]
+	[ "$(names free job)" = 'free job' ]
+	[ "$(names --all)" = 'job free' ]
+	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[].name]')" = '["job"]' ]
+	[ "$("$FAIRLOCK" status --json -a | jq -c '[.locks[].name]')" = '["job","free"]' ]
+	run -0 "$FAIRLOCK" status --prometheus
+	assert_line 'fairlock_held{lock="free"} 0'
+	assert_line 'fairlock_locks 2'
+	assert_equal "$("$FAIRLOCK" status --prometheus --all | grep -c .)" "${#lines[@]}"
+	"$FAIRLOCK" release --force job
+	run -0 "$FAIRLOCK" status
+	refute_output
+}
+
+@test "the server keeps what --once-ok remembers for DUR, and a day at least" {
+	local ttl
+
+	"$FAIRLOCK" wrap --once-ok 30d long true
+	"$FAIRLOCK" wrap --once-ok 1h short true
+	ttl=$(cli PTTL 'fairlock:{long}')
+	[ "$ttl" -le $((30 * 86400000)) ]
+	[ "$ttl" -gt $((30 * 86400000 - 60000)) ]
+	[ "$(cli PTTL 'fairlock:{short}')" -le $((86400000 + 30000)) ]
+}
+
+@test "status --sort sorts by a column, also one that is not shown, numbers as numbers, unknown ones first" {
+	"$FAIRLOCK" acquire -l 9s a
+	"$FAIRLOCK" acquire -l 100s b
+	"$FAIRLOCK" acquire -l 20s c
+	"$FAIRLOCK" acquire d
+	cli PERSIST d
+	"$FAIRLOCK" acquire e
+	"$FAIRLOCK" release --force e
+	[ "$(names --all --sort LEASE_MS)" = 'd e a c b' ]
+	[ "$(names --all --sort lease)" = 'e a c b d' ] # "none" is more than any number
+	[ "$(names --sort NAME d c a)" = 'a c d' ]
+	[ "$("$FAIRLOCK" status --all --json --sort LEASE_MS -o NAME | jq -c .)" = '{"locks":[{"name":"d"},{"name":"e"},{"name":"a"},{"name":"c"},{"name":"b"}]}' ]
+	run -64 "$FAIRLOCK" status --sort COLOUR
+	[[ ${lines[0]} == "fairlock: cannot sort by column 'COLOUR': "* ]]
+	run -64 "$FAIRLOCK" log --sort TIME --follow job
+	assert_line --index 0 "fairlock: cannot use option '--sort': it does not go with --follow"
 }

@@ -81,30 +81,3 @@ place() {
 	assert_output --partial 'a file cannot set --supersede'
 	assert [ ! -e ran ]
 }
-
-@test "the message stays short, whatever the names are, and tells what is unknown as a newer waiter" {
-	local long
-
-	long=$(printf 'n%.0s' {1..80})
-	"$FAIRLOCK" acquire -l 1h "$long" >/dev/null
-	mkdir "$long"
-	cp /bin/true "$long/$long"
-	for _ in 1 2; do
-		[ -z "${WAITER-}" ] || old=$WAITER
-		background "$FAIRLOCK" wrap --supersede --reason "$long" "$long" "$long/$long" 2>>said
-		WAITER=$!
-		wait_until in_queue "$long" 1
-	done
-	ends_with 75 "$old"
-	assert_equal "$(awk '{ print (length < 160) }' said)" 1
-	grep -qE 'superseded by .* after [0-9]+m?s' said
-
-	hold job
-	waits old --supersede
-	sleep 0.1 # of two that come within 20 ms, each may count as the newer one
-	cli HSET 'fairlock:{job}' newest "gone:1 $(now_ms) -" >/dev/null
-	cli PUBLISH "redisson_lock__channel:{job}:$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" 0 >/dev/null
-	ends_with 75 "$WAITER"
-	grep -q 'cannot get lock job: superseded by a newer waiter after' said.old
-	wait_until in_queue job 0
-}

@@ -97,22 +97,3 @@ shown() {
 	run ! grep -q $'\e\\[1mNAME' bytes
 	run ! grep -q $'\e\\[35mheld' bytes
 }
-
-@test "status and queue show slots on 60 and 80 columns, with name, state, slot, command and number of waiters" {
-	"$FAIRLOCK" acquire -l 1h --slots 'database-number-one,database-number-two' "$long" >/dev/null
-	"$FAIRLOCK" acquire -l 1h --slots 'database-number-one,database-number-two' "$long" >/dev/null
-	background "$FAIRLOCK" wrap --slots 'database-number-one,database-number-two' "$long" true
-	wait_until in_queue "$long" 1
-	for columns in 60 80; do
-		shown $columns status
-		[ "$(wc -l <shown)" = 3 ]
-		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
-		head -n 1 shown | grep -Eq '^NAME +STATE .*SLOT .*COMMAND +(HELD .*)?WAITERS$'
-		grep -Eq '^long-l[^ ]*… +by hand until .*dat[^ ]* .*fairlock.* 1$' shown
-		shown $columns "queue $long"
-		[ "$(wc -l <shown)" = 2 ]
-		[ "$(LC_ALL=C.UTF-8 wc -L <shown)" -le $columns ]
-		head -n 1 shown | grep -Eq '^POSITION .*SLOTS .*COMMAND .*WAITING'
-		grep -Eq ' data[^ ]* ' shown
-	done
-}

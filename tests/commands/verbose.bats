@@ -71,29 +71,6 @@ setup_steps() {
 	done
 }
 
-@test "holder and waiter with -v tell once that the server is away, and then that it is back" {
-	unset SERVER_DIR
-	start_server --appendonly yes # of this test alone
-	background "$FAIRLOCK" wrap -v job sh -c 'until test -e go; do sleep 0.05; done' 2>holder
-	local holder=$!
-	wait_until "$FAIRLOCK" status -q job
-	background "$FAIRLOCK" wrap -v job true 2>waiter
-	local waiter=$!
-	wait_until in_queue job 1
-	stop_server
-	for who in holder waiter; do
-		wait_until grep -qE "^${step}cannot reach .*: Connection refused$" "$who"
-	done
-	sleep 1
-	start_server --appendonly yes
-	for who in holder waiter; do
-		wait_until eval "[ \"\$(grep -cE '^${step}connected to ' $who)\" = 2 ]"
-		[ "$(grep -c 'Connection refused' "$who")" = 1 ]
-	done
-	touch go
-	wait "$holder" "$waiter"
-}
-
 @test "status, queue, log, doctor, renew and release tell with -v the server's own words of an error" {
 	local words='NOPERM .*evalsha.*' cause="cannot use .*: this user may not run 'evalsha'; see fairlock doctor"
 

@@ -51,21 +51,3 @@ agent() {
 	run -0 cat third.said
 	assert_line --index 0 --regexp 'place 2 of 2.* held by make: ann in shop, branch main'
 }
-
-@test "check-in-turn stops the tests of an agent that is killed, and starts those of the next one" {
-	local shell tests
-
-	git -C shop worktree add --quiet ../second
-	agent background shop ann
-	shell=$!
-	wait_until test -s pid
-	tests=$(<pid)
-	agent background second ben
-	wait_until in_queue check-shop 1
-	# what a tool does whose time limit has passed: its processes have a group of their own
-	[ "$(ps -o pgid= -p "$shell")" -eq "$shell" ]
-	kill -KILL -- "-$shell"
-	wait_until ended "$tests"
-	wait_until grep -q 'mkdir: ' second.said
-	rmdir in
-}

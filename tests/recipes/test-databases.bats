@@ -42,26 +42,3 @@ with_database() {
 	done
 	assert_equal "$(cat out?)" $'first,run-1\nfirst,run-2\nfirst,run-3\nfirst,run  4'
 }
-
-@test "with-test-database gives the run after one that was killed a fresh database without the old journal" {
-	local job
-
-	# a transaction under way: its journal has the pages from before it, with the row that the run had committed
-	# sqlite3 has the other end of its pipe, too: at an end of file it would roll the transaction back before the signal comes
-	# shellcheck disable=SC2016
-	program dies 'mkfifo feed
-		{ echo "INSERT INTO orders VALUES (\"old\"); BEGIN; PRAGMA cache_size = 1; DELETE FROM orders;"
-		seq 3000 | sed "s/.*/INSERT INTO orders VALUES (\"a row of a transaction that does not end &\");/"
-		echo ".shell touch began"; } >feed & exec sqlite3 "$TEST_DATABASE" 0<>feed'
-	with_database background dies
-	job=$!
-	wait_until test -e began
-	[ -s databases/db1.sqlite-journal ]
-	kill -KILL "$job"
-	wait_until is_free test-databases
-	[ -s databases/db1.sqlite-journal ]
-	touch go
-	run -0 with_database command 'itest after'
-	assert_output first,after
-	assert_equal "$(<used)" db1.sqlite
-}

@@ -38,17 +38,6 @@ edit_file() {
 	restored 0
 }
 
-@test "Ctrl-Z stops vi under wrap, the lock stays held, and fg goes on with vi" {
-	type_line '"$FAIRLOCK" wrap job -- vi file'
-	wait_until shows '^~$'
-	press C-z
-	wait_until shows 'Stopped'
-	"$FAIRLOCK" status -q job
-	type_line 'clear; fg'
-	edit_file 'a third line'
-	restored 0
-}
-
 @test "wrap ends and frees the lock or leaves the queue when its terminal is closed" {
 	type_line '"$FAIRLOCK" wrap job -- vi file'
 	wait_until shows '^~$'
