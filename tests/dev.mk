@@ -11,7 +11,7 @@ make install          PREFIX=/usr/local DESTDIR=
 make uninstall
 make demo             three jobs that want one lock
 make check            the tests; TESTS='tests/commands/wrap.bats' some of them; SERVER=valkey-server with another server
-make check-all        also those of recipes, completions and metrics, which install 13 packages more
+make check-all        also those of recipes and completions, and promtool, which install 13 packages more
 
 make deps             install what a build needs, and build OpenSSL and hiredis: about a minute
 make STATIC=no        one dynamic program with the libraries of the system; then make STATIC=no install, make STATIC=no check

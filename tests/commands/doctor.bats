@@ -156,7 +156,8 @@ start_replica() {
 
 # shift_clock SECONDS: has the clocks of servers that are started from now on run so far ahead
 shift_clock() {
-	printf '%s\n' '#!/bin/sh' "LD_PRELOAD='$BUILD/programs/clockwork.so' CLOCKWORK_AHEAD_MS=${1}000 exec '$SERVER' \"\$@\"" >"$BATS_TEST_TMPDIR/ahead"
+	printf '%s\n' '#!/bin/sh' "export LD_PRELOAD='$BUILD/programs/clockwork.so' CLOCKWORK_AHEAD_MS=${1}000" \
+		"exec '$SERVER' \"\$@\"" >"$BATS_TEST_TMPDIR/ahead"
 	chmod +x "$BATS_TEST_TMPDIR/ahead"
 	SERVER=$BATS_TEST_TMPDIR/ahead
 }
