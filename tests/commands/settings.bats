@@ -90,6 +90,14 @@ alone() {
 	assert_failure 69
 }
 
+@test "fairlock refuses sentinel-user without sentinel-password-file, and says where sentinel-user comes from" {
+	run "$FAIRLOCK" status -u "unix:$gone" --sentinel-user u x
+	alone 64 "use option '--sentinel-user'" 'it needs --sentinel-password-file, too'
+	configure 'sentinel-user = u'
+	run "$FAIRLOCK" status -u "unix:$gone" x
+	alone 78 "read $conf:1" 'it needs --sentinel-password-file, too'
+}
+
 @test "a wrong URL in a file is a mistake also if an option, a variable or another line goes first" {
 	local begin='url: begin with redis://, rediss://, redis+sentinel://, unix: or local:'
 
