@@ -56,13 +56,13 @@ page_options() {
 	}'
 }
 
-# manual_options [FOLDER]: prints each command's options, of its own page and of fairlock(1)
+# manual_options: prints each command's options, of its own page and of fairlock(1)
 manual_options() {
-	local folder=${1:-$MANUAL} command
+	local command
 
 	for command in $COMMANDS; do
-		page_options "$folder/fairlock.1" | sed "s/^/$command /"
-		page_options "$folder/fairlock-$command.1" | sed "s/^/$command /"
+		page_options "$MANUAL/fairlock.1" | sed "s/^/$command /"
+		page_options "$MANUAL/fairlock-$command.1" | sed "s/^/$command /"
 	done
 }
 
