@@ -103,19 +103,6 @@ warned() {
 	done
 }
 
-@test "without a /proc of its own --max-hold ends COMMAND and its child, and then the lock is free" {
-	local ground
-
-	needs_namespaces
-	for ground in $GROUNDS; do
-		start_group "$ground" --max-hold 1s -k 200ms
-		group_ended 124
-		is_free "$ground"
-		warned
-		cd ..
-	done
-}
-
 @test "without a /proc of its own release --stop ends COMMAND and its child, and comes to its end" {
 	local ground stopper
 
@@ -148,21 +135,6 @@ warned() {
 	done
 }
 
-@test "without a /proc of its own a guard whose wrapper was killed stops COMMAND and its child before the lease ends" {
-	local ground until
-
-	needs_namespaces
-	for ground in outer inner hidden; do
-		start_group "$ground" -l 5s
-		kill -KILL "$(pgrep -P "$GROUND_PID" -x fairlock)"
-		until=$(($(us) + $(cli PTTL "$ground") * 1000))
-		wait_until ended "$ALIVE"
-		silent_after "$until"
-		wait_until is_free "$ground"
-		cd ..
-	done
-}
-
 @test "no stranger gets a signal because its number is that of a descendant in the /proc of another namespace" {
 	local python
 
@@ -180,26 +152,6 @@ warned() {
 	wait_until ended "$ALIVE"
 	assert_equal "$(cat result)" '76 0' # all witnesses live
 	assert_equal "$(cat signalled outside)" ''
-}
-
-# A user does not see a program of its own in a /proc with hidepid=2 if it may run the program, but not read it.
-@test "where /proc hides COMMAND and a child, whose programs may not be read, both are dead when the next holder starts" {
-	local user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-
-	needs_namespaces
-	open_alive
-	cp "$BUILD/programs/hidden" .
-	chmod 711 hidden
-	chmod 777 alive
-	write_as_user
-	sed -i '1i mount -t proc -o hidepid=2 proc /proc' as_user
-	on_ground own sh as_user ./fairlock wrap -l 30s -k 300ms job ./hidden alive
-	wait_until lines_in beats 2
-	[ "$(nsenter --target "$GROUND_PID" --pid --mount "${user[@]}" pgrep -x hidden | wc -l)" = 0 ]
-	run -0 "$FAIRLOCK" release -q --force job
-	wait_until ended "$ALIVE"
-	wait_until test -e status
-	assert_equal "$(cat status)" 76
 }
 
 # ---- Descriptors ----
@@ -261,11 +213,6 @@ few_ended() {
 	done
 }
 
-@test "with 7 to 20 descriptors --max-hold ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
-	start_few --max-hold 1s -k 200ms
-	few_ended 124
-}
-
 @test "with 7 to 20 descriptors release --force ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
 	local n
 
@@ -274,20 +221,6 @@ few_ended() {
 		"$FAIRLOCK" release -q --force "$n" || [ -e "$n/status" ]
 	done
 	few_ended 76
-}
-
-@test "with 7 to 20 descriptors release --stop ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
-	local n stoppers=()
-
-	start_few -k 200ms
-	for n in {7..20}; do
-		background "$FAIRLOCK" release --stop "$n"
-		stoppers[n]=$!
-	done
-	few_ended 124
-	for n in {7..20}; do
-		[ ! -s "$n/beats" ] || { wait_until ended "${stoppers[n]}"; ends_with 0 "${stoppers[n]}"; }
-	done
 }
 
 # ---- The timer ----
@@ -344,12 +277,4 @@ start_job_without_timer() {
 	kill -KILL "$WRAPPER"
 	dead_before_lease_ends
 	wait_until is_free job
-}
-
-@test "without a timer wrap passes a signal on to COMMAND all the same" {
-	without_timer job sh -c 'trap "exit 5" USR1; touch ready; while :; do sleep 0.05; done'
-	wait_until test -e ready
-	kill -USR1 "$WRAPPER"
-	ends_with 5 "$WRAPPER"
-	grep -q '^fairlock: .*timer' said
 }

@@ -6,7 +6,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/proxy
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -40,16 +39,6 @@ all_free() {
 		assert_equal "$(grep '^fairlock: ' said)" "fairlock: lost lock $lock: somebody broke it by force; stopping sh"
 		assert_equal "$("$FAIRLOCK" log --json | jq -r '.log[] | select(.event == "released") | .cause' | sort -u)" lost
 	done
-}
-
-@test "when the locks cannot be renewed COMMAND is dead before the leases end" {
-	start_several -l 2s
-	stop "$SERVER_PID"
-	# shellcheck disable=SC2034 # for dead_in_time
-	LEASE_END=$(awk '{ print $1 + 2 }' /proc/uptime)
-	dead_in_time
-	status_of "$WRAPPER"
-	assert_equal "$STATUS" 76
 }
 
 @test "when a lock that it has is broken while it waits for the next, it leaves, gives all back, and begins anew" {
@@ -112,23 +101,6 @@ all_free() {
 	grep -q 'lost the guard of lock job: it died' said
 }
 
-@test "when the wrapper is killed all locks are given back" {
-	start_several -l 6s
-	note_lease_end
-	kill -KILL "$WRAPPER"
-	dead_in_time
-	wait_until all_free
-}
-
-@test "a wrap that is killed while it waits keeps what it had for the rest of the lease, and no longer" {
-	waits_under --also a -l 1s b true
-	kill -KILL "$WAITER"
-	wait_until is_free a
-	kill -TERM "$HOLDER"
-	wait_until is_free b
-	"$FAIRLOCK" wrap -w 10s --also a b true
-}
-
 @test "a wrap that is stopped while it waits begins anew when it goes on after its lease" {
 	waits_under --also a -l 1s b true
 	stop "$WAITER"
@@ -139,75 +111,6 @@ all_free() {
 	wait_until grep -q 'lost lock a while waiting for lock b' said
 	kill -TERM "$HOLDER"
 	ends_with 0 "$WAITER"
-}
-
-@test "a lease that passes while it is stopped is lost, also if the server loses its data after that" {
-	# shellcheck disable=SC2016
-	waits_under --also a -l 1s b sh -c 'echo "$FAIRLOCK_TOKENS"' >tokens
-	stop "$WAITER"
-	wait_until is_free a
-	# shellcheck disable=SC2016
-	"$FAIRLOCK" wrap a sh -c 'echo "$FAIRLOCK_TOKEN"' >later
-	cli FLUSHALL # HOLDER takes b up again, or the wrap gets it before that
-	kill -CONT "$WAITER"
-	wait_until grep -q 'lost lock a while waiting for lock b: its lease could not be renewed in time' said
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-	[ "$(sed -n 's/^a=//p' tokens)" -gt "$(<later)" ]
-}
-
-@test "a lease that has passed by the wrap's clock, and not by the server's, keeps nobody waiting" {
-	waits_under --also a -l 1s b true
-	stop "$WAITER"
-	cli PEXPIRE a 600000 # the server's clock is slow
-	sleep 1
-	kill -CONT "$WAITER"
-	wait_until grep -q 'lost lock a while waiting for lock b: its lease could not be renewed in time' said
-	wait_until in_queue b 1
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-}
-
-# has_left NAME MS: by the server, more than MS are left of the lease of the lock
-has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
-
-@test "a renewal that the server carried out in time counts, though the wrap is stopped past the lease before" {
-	local far=$PWD/far
-
-	start_proxy "$SERVER_SOCKET" "$far"
-	hold b
-	FAIRLOCK_URL=unix:$far background "$FAIRLOCK" wrap -v -l 9s --also a b true 2>said
-	WAITER=$!
-	wait_until in_queue b 1
-	proxy delay 1000 down # the answer to the renewal comes when the wrap is stopped
-	WAIT_S=8 wait_until run ! has_left a 6500
-	WAIT_S=8 wait_until has_left a 8000
-	stop "$WAITER"
-	sleep 6.8 # the first lease is over, the second one is not
-	has_left a 1
-	kill -CONT "$WAITER"
-	wait_until grep -q 'renewed lock a' said
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-	run ! grep -q 'beginning anew' said
-}
-
-@test "a wrap that is stopped past its lease and the end of --wait ends with 75, or of a signal, and says nothing of the server" {
-	waits_under -w 2s --also a -l 1s b true
-	stop "$WAITER"
-	sleep 2
-	kill -CONT "$WAITER"
-	ends_with 75 "$WAITER"
-	grep -q '^fairlock: lost lock a while waiting for lock b: its lease could not be renewed in time$' said
-	background "$FAIRLOCK" wrap -l 1s --also a b true 2>said
-	WAITER=$!
-	wait_until in_queue b 1
-	stop "$WAITER"
-	sleep 1.2
-	kill -TERM "$WAITER"
-	kill -CONT "$WAITER"
-	ends_with 143 "$WAITER"
-	[ ! -s said ]
 }
 
 # ---- Servers
@@ -228,27 +131,6 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 	grep -q "took lock a up again after a loss of data, token $after" said
 	run ! grep -q 'beginning anew' said
 	nothing_left
-}
-
-@test "when the server is away for longer than the lease while it waits, it begins anew" {
-	stop_server
-	start_server --appendonly yes
-	waits_under --also a -l 1s b true
-	stop_server
-	sleep 1.2
-	start_server --appendonly yes
-	wait_until grep -q 'beginning anew' said
-	wait_until "$FAIRLOCK" status -q a
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-}
-
-@test "when the server is away at the end of --wait the status is 69, and each lock that is not given back is told" {
-	waits_under -w 2s --also a b true
-	stop_server
-	ends_with 69 "$WAITER"
-	grep -q '^fairlock: giving back lock a: cannot reach unix:' said
-	kill -KILL "$HOLDER"
 }
 
 @test "when locks cannot be given back COMMAND's status counts, and each of them is told" {
@@ -297,21 +179,5 @@ END
 	[ ! -s wrong ] || fail "$(<wrong)"
 	assert_equal "$(sort -u ran | wc -l)" "$number"
 	echo "# $number jobs" >&3
-	nothing_left
-}
-
-@test "jobs that take two of four locks in any order all end, and never overlap" {
-	local count=${ALSO_JOBS:-24} jobs=() job number one other
-
-	write_pair
-	for ((number = 0; number < count; number++)); do
-		one=$((RANDOM % 4))
-		other=$(((one + 1 + RANDOM % 3) % 4))
-		background "$FAIRLOCK" wrap -w 5m --also "l$one" "l$other" sh pair "$number" "l$one" "l$other"
-		jobs+=($!)
-	done
-	for job in "${jobs[@]}"; do ends_with 0 "$job"; done
-	[ ! -s wrong ] || fail "$(<wrong)"
-	assert_equal "$(wc -l <ran)" "$count"
 	nothing_left
 }

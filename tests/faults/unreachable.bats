@@ -66,19 +66,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	grep -q "fairlock: giving back lock job: cannot reach $FAIRLOCK_URL" said
 }
 
-@test "wrap keeps COMMAND's status if the server freezes while the lock is given back" {
-	start_server
-	background "$FAIRLOCK" wrap -l 6s --connect-timeout 2s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
-	local wrapper=$!
-	wait_until test -e ready
-	kill -STOP "$SERVER_PID"
-	touch go
-	status_of "$wrapper"
-	kill -CONT "$SERVER_PID"
-	[ "$STATUS" = 3 ]
-	run -1 grep -q stopping said
-}
-
 @test "wrap says that it cannot give the lock back before its lease ends" {
 	start_server
 	background "$FAIRLOCK" wrap -l 6s job sh -c 'touch there; while ! test -e go; do sleep 0.02; done; exit 5' 2>said
@@ -124,31 +111,6 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	# The guard has continued the wrapper, so that it can say so.
 	status_of "$WRAPPER"
 	[ "$STATUS" = 76 ]
-}
-
-@test "a waiter whose server's port drops everything ends at once by a signal, and in time by -w" {
-	local port
-	port=$(free_port)
-	start_server --port "$port" --bind 127.0.0.1
-	hold job
-	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap --connect-timeout 20s job true
-	local signalled=$!
-	wait_until in_queue job 1
-	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap -w 6s --connect-timeout 20s job true
-	local timed=$! from
-	wait_until in_queue job 2
-	stop_server
-	start_proxy "127.0.0.1:$port" "127.0.0.1:$port"
-	proxy cut
-	sleep 0.5
-	from=$(ms)
-	kill -TERM "$signalled"
-	status_of "$signalled"
-	[ "$STATUS" = 143 ]
-	[ $(($(ms) - from)) -lt 10000 ]
-	status_of "$timed"
-	[ "$STATUS" = 69 ]
-	[ $(($(ms) - from)) -lt 15000 ]
 }
 
 @test "wrap gives its lock back on a server out of memory" {
