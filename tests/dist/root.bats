@@ -20,26 +20,6 @@ setup() {
 	run -1 in_root fairlock status -q job
 }
 
-@test "a waiter gets the lock from a holder outside, and the holder from a waiter inside" {
-	hold job
-	in_root fairlock wrap job -- fairlock wrap done -- fairlock version >said &
-	wait_until in_queue job 1
-	kill "$HOLDER"
-	wait $!
-	run -0 cat said
-	assert_output --partial fairlock
-}
-
-@test "acquire, renew, release and queue work" {
-	local owner
-
-	owner=$(in_root fairlock acquire job)
-	run -0 in_root fairlock renew --owner "$owner" job
-	run -0 in_root fairlock queue job
-	run -0 in_root fairlock release --owner "$owner" job
-	is_free job
-}
-
 @test "a table shows UTF-8 if the locale is one of UTF-8" {
 	run -0 in_root LANG=C.UTF-8 fairlock wrap 'Aufträge 注文' -- fairlock status
 	assert_output --partial 'Aufträge 注文'

@@ -84,19 +84,6 @@ ours_stay_behind() {
 	ours_stay_behind 3600000
 }
 
-@test "a tryLock that finds the lock busy leaves no trace beside fairlock's waiters" {
-	start_java anna
-	hold job
-	shell_waits job 1
-	ask anna a.1 tryLock job 0
-	[ "$answer" = false ]
-	in_queue job 1
-	run -75 "$FAIRLOCK" wrap -n job true
-	in_queue job 1
-	kill -TERM "$HOLDER"
-	trace_is 1
-}
-
 # ---- Waiters that die ----
 
 @test "each dead Redisson waiter costs the fairlock waiter behind it about 5 s" {
@@ -116,24 +103,6 @@ ours_stay_behind() {
 	# the Redisson waiter behind it profits
 	trace_is shell redisson
 	wait_until gone job
-}
-
-@test "a fairlock waiter gets past a Redisson waiter sooner if that was dead before the release" {
-	local took
-	start_java anna
-	hold job
-	java_waits anna a.1 run job trace dead 0
-	shell_waits job shell
-	kill_java anna
-	wait_until seen_absent
-	sleep 4
-	end_hold_for shell
-	[ "$took" -lt 4700 ]
-}
-
-# seen_absent: succeeds if a waiter's sign of life has found the first waiter absent
-seen_absent() {
-	cli --raw HGET 'fairlock:{job}' turn | grep -qE '^[^ ]+ [0-9]+ [0-9]+ '
 }
 
 @test "fairlock does not take living Redisson waiters for dead while they queue" {

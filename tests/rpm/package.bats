@@ -28,18 +28,6 @@ install_package() {
 	rpm_there --install "$PACKAGE"
 }
 
-@test "two builds of the package have the same bytes, whatever umask and time zone are" {
-	local version
-
-	cp "$PACKAGE" first.rpm
-	version=$(query '%{VERSION}')
-	( # MAKEFLAGS replaces those of an outer make
-		umask 077
-		TZ=Asia/Tokyo MAKEFLAGS=-j$(nproc) VERSION=$version "$TESTS_DIR/../.ci/rpm"
-	)
-	cmp first.rpm "$PACKAGE"
-}
-
 @test "the package has the program's version and licenses, and names no host and no folder of the machine that built it" {
 	assert_equal "fairlock $(query '%{VERSION}')" "$("$FAIRLOCK" --version)"
 	assert_equal "$(query '%{LICENSE}')" 'MIT AND Apache-2.0 AND BSD-3-Clause'
