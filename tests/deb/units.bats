@@ -65,12 +65,6 @@ started() { [ "$(said "$1" | grep -c '^started as ')" = "$2" ]; }
 
 is_free() { [ "$(in_root env REDISCLI_AUTH=secret redis-cli EXISTS "$1")" = 0 ]; }
 
-# processes_of PROGRAM: prints the ids of its processes in the root
-processes_of() { pgrep --ns "$ROOT_PID" --nslist pid -f "$1"; }
-
-# queued UNIT COUNT: succeeds if so many owners are in the queue of its lock
-queued() { [ "$(in_root env REDISCLI_AUTH=secret redis-cli ZCARD "fairlock_queue:{$1}")" = "$2" ]; }
-
 # said UNIT: prints the journal's lines by it and about it, of this test
 said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run/cursor)" -o cat -u "$1"' sh "$1"; }
 

@@ -238,6 +238,11 @@ chains() {
 	chains 8 taskset -c 0
 }
 
+@test "of 4 chains of processes that fork and end at once nothing lives a second after SIGKILL was due if wrap may have no priority" {
+	[ "$(id -u)" = 0 ] || skip 'only root has what wrap is to lack'
+	chains 4 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice
+}
+
 @test "wrap stops COMMAND in a service whose filter of system calls ends who asks for priority" {
 	cat >filtered.py <<'END'
 import ctypes, os, platform, struct, sys

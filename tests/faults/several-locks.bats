@@ -6,6 +6,7 @@
 
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/proxy
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -111,6 +112,57 @@ all_free() {
 	wait_until grep -q 'lost lock a while waiting for lock b' said
 	kill -TERM "$HOLDER"
 	ends_with 0 "$WAITER"
+}
+
+@test "a lease that passes while it is stopped is lost, also if the server loses its data after that" {
+	# shellcheck disable=SC2016
+	waits_under --also a -l 1s b sh -c 'echo "$FAIRLOCK_TOKENS"' >tokens
+	stop "$WAITER"
+	wait_until is_free a
+	# shellcheck disable=SC2016
+	"$FAIRLOCK" wrap a sh -c 'echo "$FAIRLOCK_TOKEN"' >later
+	cli FLUSHALL # HOLDER takes b up again, or the wrap gets it before that
+	kill -CONT "$WAITER"
+	wait_until grep -q 'lost lock a while waiting for lock b: its lease could not be renewed in time' said
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+	[ "$(sed -n 's/^a=//p' tokens)" -gt "$(<later)" ]
+}
+
+@test "a lease that has passed by the wrap's clock, and not by the server's, keeps nobody waiting" {
+	waits_under --also a -l 1s b true
+	stop "$WAITER"
+	cli PEXPIRE a 600000 # the server's clock is slow
+	sleep 1
+	kill -CONT "$WAITER"
+	wait_until grep -q 'lost lock a while waiting for lock b: its lease could not be renewed in time' said
+	wait_until in_queue b 1
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+}
+
+# has_left NAME MS: by the server, more than MS are left of the lease of the lock
+has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
+
+@test "a renewal that the server carried out in time counts, though the wrap is stopped past the lease before" {
+	local far=$PWD/far
+
+	start_proxy "$SERVER_SOCKET" "$far"
+	hold b
+	FAIRLOCK_URL=unix:$far background "$FAIRLOCK" wrap -v -l 9s --also a b true 2>said
+	WAITER=$!
+	wait_until in_queue b 1
+	proxy delay 1000 down # the answer to the renewal comes when the wrap is stopped
+	WAIT_S=8 wait_until run ! has_left a 6500
+	WAIT_S=8 wait_until has_left a 8000
+	stop "$WAITER"
+	sleep 6.8 # the first lease is over, the second one is not
+	has_left a 1
+	kill -CONT "$WAITER"
+	wait_until grep -q 'renewed lock a' said
+	kill -TERM "$HOLDER"
+	ends_with 0 "$WAITER"
+	run ! grep -q 'beginning anew' said
 }
 
 # ---- Servers

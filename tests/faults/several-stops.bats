@@ -54,3 +54,17 @@ heartbeat='trap "" TERM; while :; do date +%s%N >beat.new; mv beat.new beat; sle
 	last=$(($(cat beat) / 1000000))
 	[ "$last" -lt "$ends" ] || fail "COMMAND ran $((last - ends)) ms after the lease"
 }
+
+@test "when a wait is over just as the next lock is asked for, it says that it timed out" {
+	background "$FAIRLOCK" acquire -l 20s a >owner
+	wait_until test -s owner
+	background "$FAIRLOCK" wrap -w 1s --also b a true 2>said
+	WAITER=$!
+	wait_until in_queue a 1
+	kill -STOP "$WAITER"
+	"$FAIRLOCK" release --owner "$(cat owner)" a
+	sleep 1.2
+	kill -CONT "$WAITER"
+	wait "$WAITER" && status=0 || status=$?
+	[ "$status" = 0 ] || [ "$status" = 75 ] || fail "$status: $(cat said)"
+}

@@ -113,6 +113,31 @@ is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 	[ "$STATUS" = 76 ]
 }
 
+@test "a waiter whose server's port drops everything ends at once by a signal, and in time by -w" {
+	local port
+	port=$(free_port)
+	start_server --port "$port" --bind 127.0.0.1
+	hold job
+	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap --connect-timeout 20s job true
+	local signalled=$!
+	wait_until in_queue job 1
+	FAIRLOCK_URL=redis://127.0.0.1:$port background "$FAIRLOCK" wrap -w 6s --connect-timeout 20s job true
+	local timed=$! from
+	wait_until in_queue job 2
+	stop_server
+	start_proxy "127.0.0.1:$port" "127.0.0.1:$port"
+	proxy cut
+	sleep 0.5
+	from=$(ms)
+	kill -TERM "$signalled"
+	status_of "$signalled"
+	[ "$STATUS" = 143 ]
+	[ $(($(ms) - from)) -lt 10000 ]
+	status_of "$timed"
+	[ "$STATUS" = 69 ]
+	[ $(($(ms) - from)) -lt 15000 ]
+}
+
 @test "wrap gives its lock back on a server out of memory" {
 	start_server
 	# shellcheck disable=SC2016

@@ -22,12 +22,6 @@ finds() {
 		<<<"$output" >/dev/null || fail "no $1 of $2 with '${3:-}': $output"
 }
 
-# finds_no CHECK: fails if there is a finding of it other than "ok"
-finds_no() {
-	jq -e --arg check "$1" 'all(.findings[]; .check != $check or .severity == "ok")' \
-		<<<"$output" >/dev/null || fail "$1: $output"
-}
-
 # says FILTER VALUE: fails unless this part of the JSON is VALUE
 says() {
 	assert_equal "$(jq -r "$1" <<<"$output")" "$2"

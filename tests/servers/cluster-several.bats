@@ -53,17 +53,6 @@ all_free() { [ "$(cluster_cli EXISTS "$A")$(cluster_cli EXISTS "$B")$(cluster_cl
 # token NAME: prints the token of this lock
 token() { cluster_cli HGET "fairlock:{$1}" token; }
 
-# waits_for NAME: a waiter is queued there
-waits_for() { [ "$(cluster_cli ZCARD "fairlock_queue:{$1}")" = 1 ]; }
-
-# waits_under WORD...: `wrap WORD...` has A, and waits for B, which HOLDER holds. Sets WAITER; its messages are in `said`.
-waits_under() {
-	hold "$B"
-	background "$FAIRLOCK" wrap -v "$@" 2>said
-	WAITER=$!
-	wait_until waits_for "$B"
-}
-
 @test "locks on three nodes are held together, renewed, and given back" {
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap -l 1s -k 100ms --also "$C" --also "$A" "$B" sh -c \

@@ -126,6 +126,22 @@ waiting_for_replicas() {
 	[ ! -s holder.err ]
 }
 
+@test "a wrap that waits for another lock keeps what it has while its replicas hang for longer than the lease" {
+	background "$FAIRLOCK" wrap b sleep 600
+	local holder=$!
+	wait_until "$FAIRLOCK" status -q b
+	background "$FAIRLOCK" wrap -v -l 3s --replicas 2 --also a b true 2>said
+	local waiter=$!
+	wait_until grep -q 'waiting for lock b' said
+	stop_node "$REPLICA"
+	sleep 4.5
+	continue_node "$REPLICA"
+	kill -TERM "$holder"
+	ends_with 0 "$waiter"
+	run cat said
+	refute_output --partial 'beginning anew'
+}
+
 # A repeated grant still writes something: else servers from 7.2 on would not wait for replicas.
 @test "a connection lost between the grant and the replicas' answer makes wrap wait for the replicas again" {
 	stop_node "$REPLICA"

@@ -96,6 +96,25 @@ was_granted_and_left() {
 	[ ! -e started ]
 }
 
+# The first round gives it half of the connect timeout, 1 s; it needs 1.4 s. The second seed refuses.
+@test "a waiter comes back to a first seed that is slow: in every second round it has all of the connect timeout" {
+	local owner waiter port
+
+	load ../lib/proxy
+	port=$(free_port)
+	start_lone_cluster --port "$port" --bind 127.0.0.1
+	start_proxy "127.0.0.1:$port"
+	owner=$("$FAIRLOCK" acquire -l 10m job)
+	background "$FAIRLOCK" wrap --connect-timeout 2s -u "redis://$PROXY_ADDRESS,127.0.0.1:1" job touch ran
+	waiter=$!
+	wait_until in_queue job 1
+	proxy delay 1400 up
+	proxy reset
+	"$FAIRLOCK" release --owner "$owner" job
+	wait_until test -e ran
+	ends_with 0 "$waiter"
+}
+
 # A process that was stopped finds its time over. The next seed must be able to answer all the same.
 @test "an acquire that was stopped for longer than the connect timeout still tries the second seed" {
 	local acquire

@@ -23,20 +23,6 @@ show_certificate() {
 
 token() { cli --raw HGET "fairlock:{$1}" token; }
 
-# The number of connections that there have been.
-greetings() { cli INFO commandstats | sed -n 's/^cmdstat_hello:calls=\([0-9]*\).*/\1/p'; }
-
-# cut_off: the server ends the connections of its subscribers, and one has come back
-cut_off() {
-	local before
-
-	before=$(greetings)
-	[ "$(cli CLIENT KILL TYPE pubsub)" -gt 0 ]
-	wait_until connected_after "$before"
-}
-
-connected_after() { [ "$(greetings)" -gt "$1" ]; }
-
 # With a short grace a busy machine has more of a short lease to renew it in.
 @test "wrap holds, renews and releases the lock, and COMMAND has no socket" {
 	use_tls_server
