@@ -120,7 +120,7 @@ group_dies() {
 
 	needs_namespaces
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
-	FAIRLOCK_URL=unix://$BATS_TEST_TMPDIR/far
+	export FAIRLOCK_URL=unix://$BATS_TEST_TMPDIR/far
 	for ground in $GROUNDS; do
 		group_dies "$ground" cut 76 -l 4s -k 200ms
 	done
