@@ -74,15 +74,6 @@ works_for() {
 	assert_output "$(ls "$TESTS_DIR/../man/examples")"
 }
 
-@test "fairlock without a server's package says so, and reaches servers with and without TLS" {
-	new_root
-	install_package
-	run -69 in_root fairlock wrap job -- true
-	assert_output --partial 'redis-server'
-	run -69 in_root fairlock status --url redis://127.0.0.1:1
-	run -69 in_root fairlock status --url rediss://127.0.0.1:1
-}
-
 @test "purging the package leaves no file of it" {
 	local file
 

@@ -2,7 +2,6 @@
 # fairlock-server.service under a real systemd in a Debian root that has the package: for members of the group, for other
 # users, and for root. ann is a member, bob is not.
 load ../lib/helpers
-load ../lib/permissions
 load root
 
 SOCKET=/run/fairlock/socket
@@ -47,9 +46,6 @@ main_pid() { in_root systemctl show -p MainPID --value fairlock-server; }
 
 # as USER COMMAND: runs this line as this user
 as() { in_root su - "$1" -c "$2"; }
-
-# ann_says WORD...: what redis-cli prints for ann
-ann_says() { in_root setpriv --reuid ann --regid ann --init-groups redis-cli -s "$SOCKET" "$@"; }
 
 @test "systemd-analyze verify finds no mistake in fairlock-server.service, and security rates it below 2" {
 	run in_root systemd-analyze verify --man=yes /usr/lib/systemd/system/fairlock-server.service
@@ -102,21 +98,6 @@ ann_says() { in_root setpriv --reuid ann --regid ann --init-groups redis-cli -s 
 	assert_output --partial 'Permission denied'
 	run -2 as bob "ls $DATA /run/fairlock"
 	[ "$(grep -c 'Permission denied' <<<"$output")" = 2 ]
-}
-
-@test "a member of the group can read no file of fairlock-server, nor replace its socket" {
-	start
-	run as ann "ls $DATA; cat $DATA/admin.password; rm -f $SOCKET; touch /run/fairlock/new; cat /proc/$(main_pid)/environ"
-	[ "$(grep -c 'Permission denied' <<<"$output")" -ge 5 ]
-	in_root test -S "$SOCKET"
-}
-
-@test "fairlock-server refuses a member of the group each dangerous command, also in a script" {
-	start
-	as ann 'fairlock acquire --lease 1h job'
-	each_is_refused ann_says
-	no_way_out ann_says
-	as ann 'fairlock status -q job'
 }
 
 @test "root administers fairlock-server with the lines of its manual" {

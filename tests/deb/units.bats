@@ -65,12 +65,6 @@ started() { [ "$(said "$1" | grep -c '^started as ')" = "$2" ]; }
 
 is_free() { [ "$(in_root env REDISCLI_AUTH=secret redis-cli EXISTS "$1")" = 0 ]; }
 
-# processes_of PROGRAM: prints the ids of its processes in the root
-processes_of() { pgrep --ns "$ROOT_PID" --nslist pid -f "$1"; }
-
-# queued UNIT COUNT: succeeds if so many owners are in the queue of its lock
-queued() { [ "$(in_root env REDISCLI_AUTH=secret redis-cli ZCARD "fairlock_queue:{$1}")" = "$2" ]; }
-
 # said UNIT: prints the journal's lines by it and about it, of this test
 said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run/cursor)" -o cat -u "$1"' sh "$1"; }
 
@@ -87,15 +81,6 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	assert_equal "$(state nightly-backup)" 'success 0'
 }
 
-@test "the nightly unit leaves out a job that another host has started today, and does not fail" {
-	in_root env FAIRLOCK_URL=redis://lock.example.com REDISCLI_AUTH=secret fairlock wrap nightly-backup -- true
-	run -0 start nightly-backup
-	run -0 said nightly-backup
-	assert_line --partial 'cannot get lock nightly-backup'
-	refute_line --partial 'started as'
-	assert_equal "$(state nightly-backup)" 'success 75'
-}
-
 @test "the nightly unit leaves out a job that runs on another host, and fails only if the server is out of reach" {
 	put_in_root /etc/systemd/system/nightly-backup.service.d/url.conf <<<$'[Service]\nEnvironment=FAIRLOCK_URL=redis://lock.example.com:1'
 	in_root env FAIRLOCK_URL=redis://lock.example.com REDISCLI_AUTH=secret fairlock acquire nightly-backup
@@ -104,13 +89,6 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	in_root systemctl daemon-reload
 	run -1 start nightly-backup
 	assert_equal "$(state nightly-backup)" 'exit-code 69'
-}
-
-@test "the nightly unit fails if its job fails, and gives the lock back" {
-	in_root sh -c 'echo 3 >/etc/status'
-	run -1 start nightly-backup
-	assert_equal "$(state nightly-backup)" 'exit-code 3'
-	is_free nightly-backup
 }
 
 @test "systemctl stop sends the signal to the job only, and the lock is given back" {
@@ -123,19 +101,6 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	assert_equal "$(grep -c '^told$' <<<"$output")" 1
 	refute_line 'child told'
 	assert_equal "$(state nightly-backup)" 'success 0'
-}
-
-@test "systemctl stop kills a job that does not end, and the lock stays held until its lease ends" {
-	in_root touch /etc/stay /etc/deaf
-	put_in_root /etc/systemd/system/nightly-backup.service.d/stop.conf <<<$'[Service]\nTimeoutStopSec=1'
-	in_root systemctl daemon-reload
-	start --no-block nightly-backup
-	wait_until started nightly-backup 1
-	processes_of /usr/local/bin/backup
-	in_root systemctl stop nightly-backup
-	run -1 processes_of /usr/local/bin/backup
-	[ "$(state nightly-backup)" = 'timeout 9' ]
-	[ "$(in_root env REDISCLI_AUTH=secret redis-cli PTTL nightly-backup)" -gt 0 ]
 }
 
 @test "the nightly timer runs a job later if the host was off at three, unless another host has run it" {
@@ -161,14 +126,4 @@ said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run
 	said orders-worker | grep -q 'status=76'
 	in_root systemctl stop orders-worker
 	is_free orders-worker
-}
-
-@test "the worker unit is active while it waits for the lock, and leaves the queue when it is stopped" {
-	in_root env FAIRLOCK_URL=redis://lock.example.com REDISCLI_AUTH=secret fairlock acquire orders-worker
-	start orders-worker
-	wait_until queued orders-worker 1
-	in_root systemctl is-active orders-worker
-	in_root systemctl stop orders-worker
-	queued orders-worker 0
-	assert_equal "$(state orders-worker)" 'success 15' # SIGTERM has ended the waiter
 }

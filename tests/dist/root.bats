@@ -20,52 +20,9 @@ setup() {
 	run -1 in_root fairlock status -q job
 }
 
-@test "wrap ends with the status of its command, and with that of a missing lock or command" {
-	run -1 in_root fairlock wrap job -- fairlock status -q other
-	run -127 in_root fairlock wrap job -- missing
-	hold job
-	run -75 in_root fairlock wrap -n job -- fairlock version
-	assert_output --partial 'cannot get lock job: held by sleep 600'
-}
-
-@test "a waiter gets the lock from a holder outside, and the holder from a waiter inside" {
-	hold job
-	in_root fairlock wrap job -- fairlock wrap done -- fairlock version >said &
-	wait_until in_queue job 1
-	kill "$HOLDER"
-	wait $!
-	run -0 cat said
-	assert_output --partial fairlock
-}
-
-@test "acquire, renew, release and queue work" {
-	local owner
-
-	owner=$(in_root fairlock acquire job)
-	run -0 in_root fairlock renew --owner "$owner" job
-	run -0 in_root fairlock queue job
-	run -0 in_root fairlock release --owner "$owner" job
-	is_free job
-}
-
-@test "log tells, counts and draws what happened" {
-	in_root fairlock wrap job -- fairlock version
-	run -0 in_root fairlock log --noheadings --raw -o EVENT job
-	assert_line --index 0 granted
-	assert_line --index -1 released
-	run -0 in_root fairlock log --stats job
-	run -0 in_root fairlock log --plot job
-	assert_output --partial 'fairlock version'
-}
-
 @test "a table shows UTF-8 if the locale is one of UTF-8" {
 	run -0 in_root LANG=C.UTF-8 fairlock wrap 'Aufträge 注文' -- fairlock status
 	assert_output --partial 'Aufträge 注文'
-}
-
-@test "doctor finds the server fit" {
-	run -0 in_root fairlock doctor
-	assert_output --partial "$(cli INFO server | sed -n 's/^redis_version:\([0-9.]*\).*/\1/p')"
 }
 
 @test "help and completion work without a server" {

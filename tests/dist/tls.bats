@@ -34,10 +34,6 @@ distrusts() {
 	assert_output --partial 'its certificate is not trusted'
 }
 
-@test "without a certificate fairlock trusts no server" {
-	distrusts
-}
-
 @test "fairlock trusts --tls-ca, and SSL_CERT_FILE and SSL_CERT_DIR" {
 	put_in_root ours.pem <"$TLS_DIR/ca.crt"
 	put_in_root folder/ours.pem <"$TLS_DIR/ca.crt"
@@ -61,24 +57,4 @@ distrusts() {
 	put_in_root etc/ssl/certs/ours.pem <"$TLS_DIR/ca.crt"
 	openssl rehash "$ROOT/etc/ssl/certs"
 	trusts
-}
-
-@test "fairlock trusts no file that OpenSSL would not read beside SSL_CERT_FILE or the links in /etc/ssl/certs" {
-	put_in_root etc/ssl/ca-bundle.pem <"$TLS_DIR/ca.crt"
-	trusts
-	put_in_root other.pem <"$TLS_DIR/unknown-ca.crt"
-	run -69 in_root SSL_CERT_FILE=/other.pem fairlock status -u "rediss://127.0.0.1:$TLS_PORT"
-	put_in_root etc/ssl/certs/other.pem <"$TLS_DIR/unknown-ca.crt"
-	openssl rehash "$ROOT/etc/ssl/certs"
-	distrusts
-}
-
-@test "a certificate of the client is shown" {
-	cli CONFIG SET tls-auth-clients yes
-	put_in_root ca.pem <"$TLS_DIR/ca.crt"
-	put_in_root client.crt <"$TLS_DIR/client.crt"
-	put_in_root client.key <"$TLS_DIR/client.key"
-	run -77 in_root SSL_CERT_FILE=/ca.pem fairlock status -u "rediss://127.0.0.1:$TLS_PORT"
-	trusts SSL_CERT_FILE=/ca.pem --tls-cert /client.crt --tls-key /client.key
-	cli CONFIG SET tls-auth-clients no
 }

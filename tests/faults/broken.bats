@@ -100,14 +100,6 @@ none_to_break() {
 	behind_break 0 log --json --stats job
 }
 
-@test "doctor finds what it finds without a break" {
-	run -1 "$FAIRLOCK" doctor --json
-	found=$(jq -r '.findings[] | .severity + " " + .check' <<<"$output" | grep -v round | sort)
-	ways+=('snap down 3000') # in the middle of its replies
-	behind_break 1 doctor --json
-	assert_equal "$(jq -r '.findings[] | .severity + " " + .check' <<<"$output" | grep -v round | sort)" "$found"
-}
-
 @test "status of all locks connects again in the middle of many requests" {
 	for name in a b c d e f; do
 		FAIRLOCK_URL=$DIRECT "$FAIRLOCK" wrap "$name" true
@@ -117,53 +109,5 @@ none_to_break() {
 		run -0 --separate-stderr "$FAIRLOCK" status --all --noheadings -o NAME
 		assert_equal "$(xargs <<<"$output")" 'a b c d e f'
 		none_to_break
-	done
-}
-
-@test "wrap and status over TLS connect again, also if the handshake breaks" {
-	load ../lib/tls
-	make_certificates
-	start_tls_server
-	start_proxy "127.0.0.1:$TLS_PORT"
-	export FAIRLOCK_URL=rediss://localhost:$PROXY_PORT FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt
-	ways=('snap up' 'snap down' 'snap down 600' 'snap down 3000')
-	behind_break 7 wrap job sh -c 'exit 7'
-	behind_break 0 status
-}
-
-@test "wrap tries until the connect timeout is over if the server is gone when it connects again" {
-	kill -STOP "$SERVER_PID"
-	background "$FAIRLOCK" wrap -v --connect-timeout 15s --url "$DIRECT" job touch ran 2>said
-	waiter=$!
-	wait_until grep -q 'asking for' said
-	stop_server
-	wait_until grep -q 'cannot reach' said
-	start_server
-	wait "$waiter"
-	[ -e ran ]
-}
-
-@test "every command ends with 69 after the connect timeout if the server ends every connection" {
-	local owner=00000000-0000-4000-8000-000000000000:1 command began
-
-	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" close
-	wait_until test -S listener
-	export FAIRLOCK_URL=unix:$PWD/listener FAIRLOCK_CONNECT_TIMEOUT=1s
-	for command in "wrap job true" "acquire job" "renew --owner $owner job" "release --owner $owner job" "status job" status \
-		"queue job" "log job" "doctor -q"; do
-		began=$(date +%s%3N)
-		# shellcheck disable=SC2086
-		run --separate-stderr -69 timeout 20 "$FAIRLOCK" $command
-		took=$(($(date +%s%3N) - began))
-		echo "$command: $took ms: $stderr"
-		[ "$took" -ge 900 ]
-		[ "$took" -le 5000 ]
-		if [ "$command" = 'doctor -q' ]; then # it is a finding
-			assert_equal "$stderr" ''
-			assert_equal "$(grep -c 'cannot reach' <<<"$output")" 1
-			continue
-		fi
-		assert_equal "${#stderr_lines[@]}" 1
-		[[ $stderr = *'cannot reach'* ]]
 	done
 }

@@ -40,31 +40,6 @@ left_of() {
 	run -0 "$FAIRLOCK" wrap -w 20s job true
 }
 
-@test "a waiter that was there before the clock was set right gets the lock" {
-	local waiter
-
-	"$FAIRLOCK" acquire -l 3s job
-	background "$FAIRLOCK" wrap job true
-	waiter=$!
-	wait_until in_queue job 1
-	set_right
-	ends_with 0 "$waiter"
-}
-
-@test "a longer lease that was asked for since is left, also beside a shorter one" {
-	local owner
-
-	owner=$("$FAIRLOCK" acquire -l 3s job)
-	"$FAIRLOCK" renew -l 10m --owner "$owner" job
-	set_right
-	run -75 "$FAIRLOCK" wrap -n job true
-	left_of job 500000 600000
-	"$FAIRLOCK" renew --owner "$owner" job
-	left_of job 500000 600000
-	"$FAIRLOCK" release --owner "$owner" job
-	nothing_left
-}
-
 @test "each slot and each shared hold has its own lease" {
 	"$FAIRLOCK" acquire -l 3s --slots 2 job
 	"$FAIRLOCK" acquire -l 10m --slots 2 job
@@ -74,21 +49,6 @@ left_of() {
 	left_of job 500000 600000
 	run -0 "$FAIRLOCK" wrap -w 20s shared true
 }
-
-@test "a command that runs goes on, and the lease that it leaves behind is its own" {
-	background "$FAIRLOCK" wrap -l 3s job sleep 600 2>said
-	local holder=$!
-	wait_until "$FAIRLOCK" status -q job
-	set_right
-	wait_until left_of job 1 3000
-	sleep 4
-	still_runs "$holder"
-	kill -KILL "$holder"
-	wait_until ended "$holder"
-	run -0 "$FAIRLOCK" wrap -w 20s job true
-}
-
-still_runs() { ! ended "$1"; }
 
 @test "doctor finds such a lock, and its remedy shortens the lease" {
 	"$FAIRLOCK" acquire -l 30s job

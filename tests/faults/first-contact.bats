@@ -70,21 +70,6 @@ meets_restart() {
 
 aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 
-@test "wrap waits for a name that the resolver does not know yet" {
-	local wrap port
-
-	load ../lib/network
-	new_names
-	port=$(free_port)
-	start_server --port "$port" --bind 127.0.0.1
-	background "$NAMED" "$FAIRLOCK" wrap -u "redis://lock.example:$port" job touch ran 2>said
-	wrap=$!
-	sleep 1
-	echo '127.0.0.1 lock.example' >>hosts
-	ends_with 0 "$wrap"
-	[ -e ran ]
-}
-
 @test "a command that only shows fails at once, and so does completion" {
 	local command
 
@@ -100,16 +85,6 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	cli CONFIG SET requirepass SECRET >/dev/null
 	run -77 timeout 20 "$FAIRLOCK" wrap --connect-timeout 10m job true
 	run -77 env FAIRLOCK_PASSWORD=wrong timeout 20 "$FAIRLOCK" wrap --connect-timeout 10m job true
-}
-
-@test "a certificate that does not verify fails at once" {
-	load ../lib/tls
-	make_certificates
-	use_certificates
-	start_tls_server unknown
-	unset FAIRLOCK_URL
-	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 10m -u "rediss://localhost:$TLS_PORT" --tls-ca "$TLS_DIR/ca.crt" job true
-	assert_output --partial 'its certificate is not trusted'
 }
 
 @test "a wrap tries no longer than its --wait, and acquire -n as long as --connect-timeout" {

@@ -70,96 +70,59 @@ warned() {
 	done
 }
 
-@test "without a /proc of its own a lock that was released by force stops COMMAND and its child within a second" {
-	local ground until
+# group_dies GROUND HOW STATUS OPTION...: start_group, and HOW ends it. wrap ends with STATUS, and nothing of COMMAND lives when a
+# second is over for a broken lock, or else when the lease is.
+group_dies() {
+	local until stopper
 
-	needs_namespaces
-	for ground in $GROUNDS; do
-		start_group "$ground" -l 30s -k 200ms
-		run -0 "$FAIRLOCK" release -q --force "$ground"
+	start_group "$1" "${@:4}"
+	until=$(($(us) + $(cli PTTL "$1") * 1000))
+	case $2 in
+	force)
+		"$FAIRLOCK" release -q --force "$1"
 		until=$(($(us) + 1000000))
-		group_ended 76
-		silent_after "$until"
-		warned
-		cd ..
-	done
+		;;
+	stop)
+		background "$FAIRLOCK" release --stop "$1"
+		stopper=$!
+		;;
+	max-hold) ;;
+	cut) proxy cut ;;
+	kill) kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)")" ;;
+	esac
+	wait_until ended "$ALIVE"
+	silent_after "$until"
+	[ "$2" != cut ] || proxy pass
+	group_ended "$3"
+	[ -z "${stopper-}" ] || ends_with 0 "$stopper"
+	wait_until is_free "$1"
+	warned
+	cd ..
+	rm -r "$1"
 }
 
-@test "without a /proc of its own and with a server that is away all of COMMAND's group is dead before the lease ends" {
-	local ground until
-
-	needs_namespaces
-	start_proxy "$SERVER_SOCKET" "$PWD/far"
-	for ground in $GROUNDS; do
-		FAIRLOCK_URL=unix://$BATS_TEST_TMPDIR/far start_group "$ground" -l 4s -k 200ms
-		proxy cut
-		until=$(($(us) + $(cli PTTL "$ground") * 1000))
-		wait_until ended "$ALIVE"
-		silent_after "$until"
-		proxy pass
-		group_ended 76
-		warned
-		cd ..
-	done
-}
-
-@test "without a /proc of its own --max-hold ends COMMAND and its child, and then the lock is free" {
+@test "without a /proc of its own release --force and --stop, --max-hold, and the death of the guard end COMMAND and its child in time" {
 	local ground
 
 	needs_namespaces
 	for ground in $GROUNDS; do
-		start_group "$ground" --max-hold 1s -k 200ms
-		group_ended 124
-		is_free "$ground"
-		warned
-		cd ..
+		group_dies "$ground" force 76 -l 30s -k 200ms
+	done
+	group_dies inner stop 124 -k 200ms
+	group_dies hidden max-hold 124 --max-hold 1s -k 200ms
+	for ground in outer inner hidden; do
+		group_dies "$ground" kill 76 -l 5s
 	done
 }
 
-@test "without a /proc of its own release --stop ends COMMAND and its child, and comes to its end" {
-	local ground stopper
+@test "without a /proc of its own and with a server that is away all of COMMAND's group is dead before the lease ends" {
+	local ground
 
 	needs_namespaces
+	start_proxy "$SERVER_SOCKET" "$PWD/far"
+	export FAIRLOCK_URL=unix://$BATS_TEST_TMPDIR/far
 	for ground in $GROUNDS; do
-		start_group "$ground" -k 200ms
-		background "$FAIRLOCK" release --stop "$ground"
-		stopper=$!
-		group_ended 124
-		wait_until ended "$stopper"
-		ends_with 0 "$stopper"
-		is_free "$ground"
-		warned
-		cd ..
-	done
-}
-
-@test "without a /proc of its own a wrap whose guard was killed stops COMMAND and its child before the lease ends" {
-	local ground until
-
-	needs_namespaces
-	for ground in outer inner hidden; do
-		start_group "$ground" -l 5s
-		kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)")"
-		until=$(($(us) + $(cli PTTL "$ground") * 1000))
-		group_ended 76
-		is_free "$ground"
-		silent_after "$until"
-		cd ..
-	done
-}
-
-@test "without a /proc of its own a guard whose wrapper was killed stops COMMAND and its child before the lease ends" {
-	local ground until
-
-	needs_namespaces
-	for ground in outer inner hidden; do
-		start_group "$ground" -l 5s
-		kill -KILL "$(pgrep -P "$GROUND_PID" -x fairlock)"
-		until=$(($(us) + $(cli PTTL "$ground") * 1000))
-		wait_until ended "$ALIVE"
-		silent_after "$until"
-		wait_until is_free "$ground"
-		cd ..
+		group_dies "$ground" cut 76 -l 4s -k 200ms
 	done
 }
 
@@ -182,26 +145,6 @@ warned() {
 	assert_equal "$(cat signalled outside)" ''
 }
 
-# A user does not see a program of its own in a /proc with hidepid=2 if it may run the program, but not read it.
-@test "where /proc hides COMMAND and a child, whose programs may not be read, both are dead when the next holder starts" {
-	local user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-
-	needs_namespaces
-	open_alive
-	cp "$BUILD/programs/hidden" .
-	chmod 711 hidden
-	chmod 777 alive
-	write_as_user
-	sed -i '1i mount -t proc -o hidepid=2 proc /proc' as_user
-	on_ground own sh as_user ./fairlock wrap -l 30s -k 300ms job ./hidden alive
-	wait_until lines_in beats 2
-	[ "$(nsenter --target "$GROUND_PID" --pid --mount "${user[@]}" pgrep -x hidden | wc -l)" = 0 ]
-	run -0 "$FAIRLOCK" release -q --force job
-	wait_until ended "$ALIVE"
-	wait_until test -e status
-	assert_equal "$(cat status)" 76
-}
-
 # ---- Descriptors ----
 
 # COMMAND for few descriptors. A shell cannot redirect what it runs itself then, but the processes that it forks.
@@ -210,46 +153,39 @@ few='trap "" TERM
 (exec SETSID sh -c "while :; do echo child; sleep 0.05; done") >alive &
 (while :; do echo command; sleep 0.05; done) >alive'
 
-# start_few OPTION...: a wrap for each number N of open files, 7 to 20, in a folder of that name, and with a lock of that name.
-# With 13 and more COMMAND's child is in a session of its own.
-start_few() {
-	local n
+runs_or_failed() { [ -e "$1/status" ] || (cd "$1" && group_runs); }
+
+# A wrap for each number of open files, in a folder of that name, and with a lock of that name. It fails before COMMAND, and gives the
+# lock back; or it stops COMMAND and its child, which is in a session of its own from 13 on: from there all is as with many.
+@test "with 7 to 20 descriptors release --force ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
+	local n readers=()
 
 	needs_namespaces
 	for n in {7..20}; do
 		mkdir "$n"
 		cd "$n" || return
 		open_alive
-		READERS[n]=$ALIVE
+		readers[n]=$ALIVE
 		# shellcheck disable=SC2016
 		on_ground own bash -c 'for ((fd = 3; fd < 40; fd++)); do eval "exec $fd>&-"; done; ulimit -n "$1"; exec "${@:2}"' \
-			bash "$n" "$FAIRLOCK" wrap "$@" "$n" sh -c "${few/SETSID/$([ "$n" -lt 13 ] || echo setsid)}"
+			bash "$n" "$FAIRLOCK" wrap -l 30s -k 200ms "$n" sh -c "${few/SETSID/$([ "$n" -lt 13 ] || echo setsid)}"
 		cd ..
 	done
 	for n in {7..20}; do
 		wait_until runs_or_failed "$n" || { echo "ulimit -n $n"; cat "$n/said"; return 1; }
+		"$FAIRLOCK" release -q --force "$n" || [ -e "$n/status" ]
 	done
-}
-
-runs_or_failed() { [ -e "$1/status" ] || (cd "$1" && group_runs); }
-
-# few_ended STATUS: wrap has failed before COMMAND, has said why in one line, and has given the lock back; or it ends with
-# STATUS when COMMAND and its child are dead. With 13 and more all is as it is with many.
-few_ended() {
-	local n
-
 	for n in {7..20}; do
 		echo "ulimit -n $n"
 		cd "$n" || return
 		wait_until test -e status
-		ALIVE=${READERS[n]}
+		ALIVE=${readers[n]}
 		if [ -s beats ]; then
-			group_ended "$1"
+			group_ended 76
 		else
 			cat said
 			[[ $(cat status) = 71 || $(cat status) = 69 ]] # 69: it did not get as far as the server
-			assert_equal "$(grep -c '' said)" 1
-			grep -q '^fairlock: ' said
+			assert_equal "$(grep -c '^fairlock: ' said) $(grep -c '' said)" '1 1'
 		fi
 		is_free "$n"
 		[ "$(grep -c 'cannot see' said)" -le 1 ]
@@ -258,35 +194,6 @@ few_ended() {
 			refute grep -q 'cannot see' said
 		fi
 		cd ..
-	done
-}
-
-@test "with 7 to 20 descriptors --max-hold ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
-	start_few --max-hold 1s -k 200ms
-	few_ended 124
-}
-
-@test "with 7 to 20 descriptors release --force ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
-	local n
-
-	start_few -l 30s -k 200ms
-	for n in {7..20}; do
-		"$FAIRLOCK" release -q --force "$n" || [ -e "$n/status" ]
-	done
-	few_ended 76
-}
-
-@test "with 7 to 20 descriptors release --stop ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
-	local n stoppers=()
-
-	start_few -k 200ms
-	for n in {7..20}; do
-		background "$FAIRLOCK" release --stop "$n"
-		stoppers[n]=$!
-	done
-	few_ended 124
-	for n in {7..20}; do
-		[ ! -s "$n/beats" ] || { wait_until ended "${stoppers[n]}"; ends_with 0 "${stoppers[n]}"; }
 	done
 }
 
@@ -344,12 +251,4 @@ start_job_without_timer() {
 	kill -KILL "$WRAPPER"
 	dead_before_lease_ends
 	wait_until is_free job
-}
-
-@test "without a timer wrap passes a signal on to COMMAND all the same" {
-	without_timer job sh -c 'trap "exit 5" USR1; touch ready; while :; do sleep 0.05; done'
-	wait_until test -e ready
-	kill -USR1 "$WRAPPER"
-	ends_with 5 "$WRAPPER"
-	grep -q '^fairlock: .*timer' said
 }

@@ -94,35 +94,6 @@ log_times() {
 	wait_until nothing_left
 }
 
-@test "in a crowd of short jobs each ends with the status of its command, or says why that did not begin" {
-	local i command
-	local -A expected=()
-
-	hold job
-	mkdir folder
-	echo 'exit 3' >three
-	echo 'kill -KILL $$' >killed # a script without #!
-	chmod +x killed
-	for i in {1..12}; do
-		for command in 'sh three' ./missing ./folder ./killed; do
-			# shellcheck disable=SC2086
-			background "$FAIRLOCK" wrap job $command 2>>said
-			case $command in
-			*three) expected[$!]=3 ;;
-			*missing) expected[$!]=127 ;;
-			*folder) expected[$!]=126 ;;
-			*killed) expected[$!]=137 ;;
-			esac
-		done
-	done
-	wait_until in_queue job 48
-	kill "$HOLDER"
-	for i in "${!expected[@]}"; do ends_with "${expected[$i]}" "$i"; done
-	assert_equal "$(sort said | uniq -c | sed 's/^ *//')" '12 fairlock: cannot execute ./folder: Permission denied
-12 fairlock: cannot execute ./missing: No such file or directory'
-	wait_until is_free job
-}
-
 @test "if a waiter hears of its grant and cannot renew, all of COMMAND is dead before the next waiter has the lock" {
 	local cut next
 
@@ -153,35 +124,4 @@ log_times() {
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	assert_equal "$(cat ended)" done
-}
-
-@test "if COMMAND ends during its first renewal, the lock is given back over the same connection" {
-	local far
-
-	start_proxy "$SERVER_SOCKET"
-	hold job
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -v job sleep 0.15 2>said
-	far=$!
-	wait_until in_queue job 1
-	proxy delay 200 up
-	kill "$HOLDER"
-	status_of "$far"
-	assert_equal "$STATUS" 0
-	assert_equal "$(grep -c 'connected to' said)" 1
-	grep -q 'gave lock job back' said
-}
-
-@test "wrap, also with --once-per, and acquire, also under the owner of another, are handed the lock" {
-	run -0 "$FAIRLOCK" acquire job
-	join_queue --once-per 1s job true
-	background "$FAIRLOCK" acquire job >owner
-	wait_until in_queue job 2
-	background "$FAIRLOCK" acquire --owner 01234567-89ab-4cde-8f01-23456789abcd:7 job >second
-	wait_until in_queue job 3
-	assert_equal "$(secrets | grep -cE '^[0-9a-f]+$') $(secrets | grep -cx -e -)" '3 0'
-}
-
-# The secrets of all waiters, as the server keeps them
-secrets() {
-	cli --raw HGETALL 'fairlock:{job}' | grep -A 1 '^w:' | grep -E '^[0-9]+ ' | cut -d ' ' -f 3
 }

@@ -61,15 +61,6 @@ firstless_ended() {
 	done
 }
 
-@test "a process whose first thread has ended gets --signal and SIGKILL, and is waited for, at the end of --max-hold" {
-	local script
-
-	for script in "$itself" "$child"; do
-		start_firstless "$script" --max-hold 1s -k 500ms
-		firstless_ended 124
-	done
-}
-
 @test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is killed" {
 	local script
 
@@ -79,33 +70,6 @@ firstless_ended() {
 		note_lease_end
 		firstless_ended 76
 		dead_in_time
-	done
-}
-
-@test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is stopped" {
-	local script
-
-	for script in "$itself" "$child"; do
-		start_firstless "$script" -l 5s -k 500ms
-		stop "$GUARD"
-		note_lease_end
-		firstless_ended 76
-		dead_in_time
-	done
-}
-
-@test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the wrapper is killed" {
-	local script
-
-	for script in "$itself" "$child"; do
-		start_firstless "$script" -l 5s
-		kill -KILL "$WRAPPER"
-		note_lease_end
-		wait_until ended "$GUARD"
-		no_thread "$FIRSTLESS"
-		grep -q TERM signals
-		dead_in_time
-		is_free job
 	done
 }
 
@@ -127,20 +91,6 @@ firstless_ended() {
 	still_runs "$(cat sidecar)"
 	still_runs "$(cat sidecar.child)"
 	is_free job
-}
-
-@test "wrap does not wait for a child of another user that it had before, when the guard is killed" {
-	needs_namespaces
-	write_as_user
-	sed -i '1i sleep 100 &' as_user
-	on_ground own sh as_user ./fairlock wrap -l 60s -k 300ms job sleep 90
-	wait_until pgrep -P "$GROUND_PID" -x fairlock
-	WRAPPER=$(pgrep -P "$GROUND_PID" -x fairlock)
-	wait_until pgrep -P "$WRAPPER" -x fairlock
-	wait_until pgrep -P "$(pgrep -P "$WRAPPER" -x fairlock)" -x sleep
-	kill -KILL "$(pgrep -P "$WRAPPER" -x fairlock)"
-	wait_until test -e status
-	assert_equal "$(cat status)" 76
 }
 
 @test "a process of COMMAND that has the number of a child that wrap had before is killed when the guard is" {
@@ -207,18 +157,6 @@ until_go='while [ ! -e go ]; do sleep 0.05; done; exit 3'
 	is_free job
 }
 
-@test "wrap as the first process of a namespace reaps every orphan while it waits for the lock" {
-	hold job
-	first_process job sh -c "touch ready; $until_go"
-	wait_until in_queue job 1
-	orphans_of "$WRAPPER"
-	[ ! -e ready ]
-	kill "$HOLDER"
-	wait_until test -e ready
-	touch go
-	ends_with 3 "$NAMESPACE"
-}
-
 # with_sidecar WORD...: `wrap WORD...`, which has a sidecar: when `make` is there, that makes 20 orphans that end soon, and ends
 # after them. Sets WRAPPER.
 with_sidecar() {
@@ -240,16 +178,6 @@ sidecar_is_reaped() {
 }
 
 no_process() { [ ! -e "/proc/$1" ]; }
-
-@test "wrap reaps a child that it had before, and that one's orphans, while COMMAND runs" {
-	with_sidecar job sh -c "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.3 &); done; touch ready; $until_go"
-	wait_until test -e ready
-	touch make
-	sidecar_is_reaped
-	wait_until no_zombie "$(pgrep -P "$WRAPPER" -x fairlock)" # COMMAND's orphans are the guard's
-	touch go
-	ends_with 3 "$WRAPPER"
-}
 
 @test "wrap reaps a child that it had before, and that one's orphans, while it waits for the lock" {
 	hold job
@@ -322,10 +250,8 @@ number = {"x86_64": 144, "aarch64": 119}[platform.machine()]  # sched_setschedul
 lines = (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7FFF0000)
 filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
 
-
 class Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filters", ctypes.c_void_p)]
-
 
 prctl = ctypes.CDLL(None).prctl
 if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(Program(len(lines), ctypes.addressof(filters)))):
@@ -367,26 +293,6 @@ stop_no_more() {
 	kill -CONT "$WRAPPER" || true
 	ends_with 76 "$WRAPPER"
 	wait_until is_free job
-}
-
-@test "when the guard is stopped again and again, and the wrapper once, all of COMMAND is dead before the lease ends" {
-	start_job -l 6s
-	kill -STOP "$WRAPPER"
-	note_lease_end
-	stop_again_and_again "$GUARD" 0.0003
-	dead_in_time
-	stop_no_more
-	ends_with 76 "$WRAPPER"
-	wait_until is_free job
-}
-
-@test "when the guard is killed while COMMAND has time to end after --max-hold the status is 124" {
-	start_job -l 30s -k 5s --max-hold 1s
-	wait_until grep -q 'as long as --max-hold allows' said
-	kill -KILL "$GUARD"
-	ends_with 124 "$WRAPPER"
-	all_dead
-	is_free job
 }
 
 @test "when COMMAND ends with 0 in time while wrapper and guard are stopped the status is 0, and the lock is given back" {

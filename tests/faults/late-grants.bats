@@ -42,13 +42,6 @@ ends() {
 	wait_until is_free job
 }
 
-@test 'wrap runs COMMAND if the lock is free again' {
-	comes_late wrap -n -l 3 job sh -c 'echo ran >>ran; exit 7'
-	kill -CONT "$WAITER"
-	ends 7
-	assert_equal "$(cat ran)" ran
-}
-
 @test 'wrap --wait ends if its time is over meanwhile, and leaves nothing' {
 	comes_late wrap -w 2 -l 3 job touch ran
 	kill -CONT "$WAITER"
@@ -56,14 +49,6 @@ ends() {
 	[ ! -e ran ]
 	wait_until is_free job
 	assert_equal "$("$FAIRLOCK" queue job --json | jq '.queue | length')" 0
-}
-
-@test 'wrap --no-wait ends if somebody else has the lock meanwhile' {
-	comes_late wrap -n -l 3 job touch ran
-	hold job
-	kill -CONT "$WAITER"
-	ends 75 'held by'
-	[ ! -e ran ]
 }
 
 @test 'wrap has its old place in the queue when its grant came late' {
@@ -104,13 +89,6 @@ ends() {
 	kill -CONT "$WAITER"
 	ends 0
 	[ -e ran ]
-}
-
-@test 'acquire prints the owner id of a later grant that holds the lock' {
-	comes_late acquire -l 3 job
-	kill -CONT "$WAITER"
-	ends 0
-	"$FAIRLOCK" renew --owner "$(cat out)" job
 }
 
 @test 'wrap ends with 69 if the server is too far away for the lease, and the lock is free again' {

@@ -34,18 +34,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	assert_output 'lock job was free'
 }
 
-@test "release --force cuts a long name at 40 characters" {
-	local name
-
-	start_server
-	name=$(printf '%060d' 7)
-	"$FAIRLOCK" acquire "$name"
-	run -0 "$FAIRLOCK" release --force "$name"
-	assert_output --regexp '^lock 0{37}\.\.\. was held by fairlock acquire \(pid '
-	run -0 "$FAIRLOCK" release --force "$name"
-	assert_output "lock ${name:0:37}... was free"
-}
-
 @test "COMMAND gets the signal that -s names, and time until SIGKILL" {
 	start_server
 	cat >job <<'END'
@@ -61,21 +49,6 @@ END
 	status_of "$wrapper"
 	[ "$STATUS" = 76 ]
 	[ "$(tr '\n' ' ' <trace)" = 'ready usr1 ' ]
-}
-
-@test "COMMAND gets the real-time signal that -s names as the C library of most commands counts" {
-	start_server
-	cat >job <<'END'
-trap 'echo real-time >>trace; exit 0' RTMIN+3
-echo ready >>trace
-while :; do sleep 0.05; done
-END
-	background "$FAIRLOCK" wrap -s RTMIN+3 -k 1s job bash job
-	local wrapper=$!
-	wait_until grep -q ready trace
-	"$FAIRLOCK" release --force -q job
-	status_of "$wrapper"
-	[ "$(tr '\n' ' ' <trace)" = 'ready real-time ' ]
 }
 
 @test "a COMMAND that is stopped is killed when the lock is lost" {
@@ -105,18 +78,6 @@ END
 	run -0 at_home "$FAIRLOCK" wrap -u local: inner echo alive
 	assert_output alive
 	[ "$(grep -c 'Server initialized' "$HOME_DIR"/.local/state/fairlock/*/server.log)" = 1 ]
-}
-
-@test "when the lock of a killed wrapper is broken SIGKILL comes within a second" {
-	start_server
-	start_job -l 30s
-	kill -KILL "$WRAPPER"
-	"$FAIRLOCK" release -q --force job
-	local from
-	from=$(ms)
-	wait_until all_dead
-	# Under a whole lease the grace is 10 s.
-	[ $(($(ms) - from)) -lt 8000 ]
 }
 
 @test "a COMMAND that forks and ends faster than it can be listed is stopped" {

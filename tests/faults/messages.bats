@@ -4,7 +4,6 @@
 
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/proxy
 
 setup() { start_in_folder; }
 
@@ -103,17 +102,6 @@ below() {
 		refuses "granted ${form//NOW/$(now_ms)}"
 	done
 	wait_until grants
-}
-
-@test "a secret is good for one request only" {
-	local before
-
-	wait_behind_holder job touch started
-	before=$(secret)
-	refuses 0
-	refuses "granted 1795261602123 5000 $(now_ms) $before"
-	[[ $before =~ ^[0-9a-f]{16}$ ]]
-	[[ $(secret) =~ ^[0-9a-f]{16}$ ]]
 }
 
 # flood CHANNEL: sends 20,000 untrue messages. Prints how many scripts the server ran meanwhile, and

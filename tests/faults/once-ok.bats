@@ -82,27 +82,6 @@ two_have_failed() {
 	! grep -v 'server\|reach' said || fail "$(<said)"
 }
 
-@test "the same after a restart that lost the server's data" {
-	start_server
-	two_have_failed
-	stop_server
-	start_server
-	WAIT_S=60 wait_until is_as_before
-	have_ended 2
-	touch go
-	one_success
-}
-
-@test "the same while the server is away when COMMAND ends with 0" {
-	start_server --appendonly yes
-	two_have_failed
-	stop_server
-	touch go
-	wait_until test -e succeeded
-	start_server --appendonly yes
-	one_success
-}
-
 @test "when the host of the one that runs dies, the next tries after the lease, and the others wait for that" {
 	local pids waiters=() i
 
@@ -123,46 +102,5 @@ two_have_failed() {
 		ends_with 0 "$i"
 	done
 	assert_equal "$(cat ran)" $'ran\ndone'
-	nothing_left
-}
-
-@test "a waiter that is killed, and one that hangs, keep nobody from going on" {
-	local dead hung first
-
-	start_server
-	background "$FAIRLOCK" wrap --once-ok 1h job sh -c 'until [ -e go ]; do sleep 0.05; done'
-	first=$!
-	wait_until "$FAIRLOCK" status -q job
-	join_waiters --once-ok 1h job touch ran
-	dead=$WAITER
-	join_waiters --once-ok 1h job touch ran
-	hung=$WAITER
-	join_waiters --once-ok 1h job touch ran
-	kill -KILL "$dead"
-	stop "$hung"
-	touch go
-	ends_with 0 "$WAITER"
-	ends_with 0 "$first"
-	kill -CONT "$hung"
-	ends_with 0 "$hung"
-	[ ! -e ran ]
-	nothing_left
-}
-
-@test "a waiter whose connection breaks when COMMAND ends with 0 does not run it when it is back" {
-	local waiter
-
-	start_server
-	background "$FAIRLOCK" wrap --once-ok 1ms job sh -c 'until [ -e go ]; do sleep 0.05; done'
-	wait_until "$FAIRLOCK" status -q job
-	join_waiters --once-ok 1ms job touch ran
-	waiter=$WAITER
-	stop "$waiter"
-	cli CLIENT KILL TYPE pubsub >/dev/null
-	touch go
-	wait_until is_free job
-	kill -CONT "$waiter"
-	ends_with 0 "$waiter"
-	[ ! -e ran ]
 	nothing_left
 }

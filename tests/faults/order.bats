@@ -75,10 +75,6 @@ test_channels() {
 	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{L}:*' | wc -l)" = "$1" ]
 }
 
-@test "50 dead waiters ahead cost the living one nothing" {
-	pass_the_dead
-}
-
 @test "50 dead waiters ahead cost nothing if a client listens to all channels" {
 	background "$CLI" -s "$SERVER_SOCKET" psubscribe '*' >/dev/null
 	wait_until patterns 1
@@ -148,44 +144,8 @@ stands_by() {
 	pgrep -P "$1"
 }
 
-@test "two hung waiters in a row cost 10 s" {
-	hung_ahead 2 13
-}
-
 @test "three hung waiters in a row cost 15 s" {
 	hung_ahead 3 18
-}
-
-@test "a hung waiter that was passed over comes back to its old place" {
-	hold L
-	enqueue 1
-	local hung=${WAITERS[0]}
-	enqueue 2
-	stop "$hung"
-	# shellcheck disable=SC2016
-	cli CONFIG RESETSTAT >/dev/null
-	local id
-	id=$(cli --raw ZRANGE fairlock_queue:{L} 0 0)
-	# as if its turn had come and gone: the scripts drop it in this way
-	cli ZREM fairlock_queue:{L} "$id" >/dev/null
-	cli HDEL fairlock:{L} "w:$id" >/dev/null
-	kill -CONT "$hung"
-	cli PUBLISH "redisson_lock__channel:{L}:$id" 0 >/dev/null
-	wait_until in_queue L 3
-	[ "$(cli --raw ZRANGE fairlock_queue:{L} 0 0)" = "$id" ]
-	lists_agree L
-}
-
-@test "a waiter whose connection was cut keeps its place" {
-	hold L
-	enqueue 3
-	local before
-	before=$(cli --raw ZRANGE fairlock_queue:{L} 0 -1)
-	cli CLIENT KILL TYPE pubsub >/dev/null
-	wait_until test_channels 4
-	kill -TERM "$HOLDER"
-	wait_until traced 3
-	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '1 2 3 ' ]
 }
 
 @test "a dead holder costs the rest of its lease, and only the first waiter wakes for it" {
@@ -210,29 +170,6 @@ stands_by() {
 	[ $((started - ends)) -lt 4000000000 ]
 }
 
-@test "while the first waiter waits for the end of a lease the others do not ask" {
-	local began=$SECONDS calls before
-	cli HSET L redisson:1 1 >/dev/null
-	cli PEXPIRE L 600000 >/dev/null
-	enqueue 5
-	cli CONFIG RESETSTAT >/dev/null
-	# As if a plain lock had ended sooner and been taken again: the first waiter asks.
-	cli PEXPIRE L 1500 >/dev/null
-	cli PUBLISH redisson_lock__channel:{L} 0 >/dev/null
-	while calls=$(requests) && [ "$(cli HEXISTS L redisson:1)" = 1 ]; do
-		before=$calls
-		sleep 0.05
-	done
-	echo "$before requests until then"
-	[ "$before" -le $((1 + 5 * ((SECONDS - began) / 10))) ] # and signs of life, if it took so long
-	wait_until traced 5
-	calls=$(requests)
-	echo "$calls requests"
-	# On a slow machine each waiter asks when it is first, renews its lease and gives it back;
-	# and some scripts are new.
-	[ "$calls" -le $((2 + 5 * 3 + 3 + 5 * ((SECONDS - began) / 10))) ]
-}
-
 @test "a waiter that becomes first the moment a plain lock is given back asks, though it does not listen for that yet" {
 	local first
 
@@ -251,19 +188,6 @@ END
 	kill -CONT "${WAITERS[0]}"
 }
 requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p; s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'; }
-
-@test "a holder that keeps the lock longer than every timeout in the queue does not change the order" {
-	hold L
-	enqueue 5
-	# every score lies in the past, as after ten times the longest timeout
-	local id
-	for id in $(cli --raw ZRANGE redisson_lock_timeout:{L} 0 -1); do
-		cli ZADD redisson_lock_timeout:{L} 1000 "$id" >/dev/null
-	done
-	kill -TERM "$HOLDER"
-	wait_until traced 5
-	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '1 2 3 4 5 ' ]
-}
 
 @test "100 idle waiters send at most 100 requests in 10 s and use no tick of CPU" {
 	hold -l 10m L # the holder does not renew meanwhile
@@ -302,28 +226,6 @@ cpu_times() {
 	cli DEL L >/dev/null
 	wait_until test -e done
 	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
-}
-
-@test "queue --remove takes a waiter out, which ends with 75" {
-	hold L
-	background "$FAIRLOCK" wrap L true 2>said
-	local waiter=$!
-	wait_until in_queue L 1
-	run -0 "$FAIRLOCK" queue --remove "$(cli --raw ZRANGE fairlock_queue:{L} 0 0)" L
-	status_of "$waiter"
-	[ "$STATUS" = 75 ]
-	grep -q 'removed from the queue' said
-	in_queue L 0
-}
-
-@test "the queue of dead waiters expires by itself" {
-	hold L
-	enqueue 2
-	kill -KILL "${WAITERS[@]}"
-	for key in redisson_lock_queue:{L} redisson_lock_timeout:{L} fairlock_queue:{L}; do
-		[ "$(cli PTTL "$key")" -gt 0 ]
-		[ "$(cli PTTL "$key")" -le 600000 ]
-	done
 }
 
 @test "the end of COMMAND wakes no stopped process of an orphaned process group" {

@@ -2,7 +2,6 @@
 # does not outlive its lease.
 load ../lib/helpers
 load ../lib/jobs
-load ../lib/proxy
 
 setup() { start_in_folder; }
 
@@ -107,26 +106,19 @@ failed or os.waitpid(pid, WALL)' "$1" >traced
 	[ "$STATUS" = 76 ]
 }
 
-@test "when all are stopped and only COMMAND goes on all of it is dead at the deadline" {
-	local command
-
-	start_job -l 6s
-	command=$(pgrep -P "$GUARD" -xf 'sh job')
-	kill -STOP "$GUARD" "$command" "$WRAPPER"
-	wait_until is_stopped "$WRAPPER"
-	kill -CONT "$command"
-	dead_before_lease_ends
-}
-
-@test "when wrapper and guard are stopped while COMMAND has time to end, it is killed in time" {
-	start_proxy "$SERVER_SOCKET" "$PWD/far"
-	FAIRLOCK_URL=unix://$PWD/far start_job -l 6s -k 2s
-	proxy cut
-	note_lease_end
-	wait_until grep -q 'lost lock job' said
-	stop "$GUARD"
+# The timer that wakes the guard wakes it for a moment: a second one kills it, and its death wakes the wrapper.
+@test "a guard that is stopped again and again dies, and wakes its wrapper" {
+	start_job -l 4s -k 1s
 	stop "$WRAPPER"
+	background python3 -c 'import os, signal, sys
+while True:
+    os.kill(int(sys.argv[1]), signal.SIGSTOP)' "$GUARD" 2>/dev/null
+	wait_until is_stopped "$GUARD"
+	note_lease_end
 	dead_in_time
+	ends_with 76 "$WRAPPER"
+	ended "$GUARD"
+	wait_until is_free job
 }
 
 @test "when a guard is killed that has unread signals COMMAND is stopped" {
@@ -183,18 +175,6 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	[ "$(ps -o pgid= -p $! | tr -d ' ')" = $! ]
 	kill -KILL -- "-$!"
 	wait_until is_free job
-}
-
-@test "the wrapper of a COMMAND that is stopped and then killed goes on" {
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap job sh -c 'echo $$ >pid; exec sleep 600'
-	local wrapper=$!
-	wait_until test -s pid
-	kill -STOP "$(cat pid)"
-	wait_until grep -q '^State:.*T' "/proc/$wrapper/status"
-	kill -KILL "$(cat pid)"
-	status_of "$wrapper"
-	[ "$STATUS" = 137 ]
 }
 
 @test "a wrapper that was stopped when COMMAND ended goes on, and leaves COMMAND's daemons alone" {

@@ -42,16 +42,6 @@ all_free() {
 	done
 }
 
-@test "when the locks cannot be renewed COMMAND is dead before the leases end" {
-	start_several -l 2s
-	stop "$SERVER_PID"
-	# shellcheck disable=SC2034 # for dead_in_time
-	LEASE_END=$(awk '{ print $1 + 2 }' /proc/uptime)
-	dead_in_time
-	status_of "$WRAPPER"
-	assert_equal "$STATUS" 76
-}
-
 @test "when a lock that it has is broken while it waits for the next, it leaves, gives all back, and begins anew" {
 	local id
 
@@ -110,23 +100,6 @@ all_free() {
 	dead_in_time
 	all_free
 	grep -q 'lost the guard of lock job: it died' said
-}
-
-@test "when the wrapper is killed all locks are given back" {
-	start_several -l 6s
-	note_lease_end
-	kill -KILL "$WRAPPER"
-	dead_in_time
-	wait_until all_free
-}
-
-@test "a wrap that is killed while it waits keeps what it had for the rest of the lease, and no longer" {
-	waits_under --also a -l 1s b true
-	kill -KILL "$WAITER"
-	wait_until is_free a
-	kill -TERM "$HOLDER"
-	wait_until is_free b
-	"$FAIRLOCK" wrap -w 10s --also a b true
 }
 
 @test "a wrap that is stopped while it waits begins anew when it goes on after its lease" {
@@ -192,24 +165,6 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 	run ! grep -q 'beginning anew' said
 }
 
-@test "a wrap that is stopped past its lease and the end of --wait ends with 75, or of a signal, and says nothing of the server" {
-	waits_under -w 2s --also a -l 1s b true
-	stop "$WAITER"
-	sleep 2
-	kill -CONT "$WAITER"
-	ends_with 75 "$WAITER"
-	grep -q '^fairlock: lost lock a while waiting for lock b: its lease could not be renewed in time$' said
-	background "$FAIRLOCK" wrap -l 1s --also a b true 2>said
-	WAITER=$!
-	wait_until in_queue b 1
-	stop "$WAITER"
-	sleep 1.2
-	kill -TERM "$WAITER"
-	kill -CONT "$WAITER"
-	ends_with 143 "$WAITER"
-	[ ! -s said ]
-}
-
 # ---- Servers
 
 @test "when the server is restarted without its data while it waits, it keeps the lock, under a new token, and its place" {
@@ -228,27 +183,6 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 	grep -q "took lock a up again after a loss of data, token $after" said
 	run ! grep -q 'beginning anew' said
 	nothing_left
-}
-
-@test "when the server is away for longer than the lease while it waits, it begins anew" {
-	stop_server
-	start_server --appendonly yes
-	waits_under --also a -l 1s b true
-	stop_server
-	sleep 1.2
-	start_server --appendonly yes
-	wait_until grep -q 'beginning anew' said
-	wait_until "$FAIRLOCK" status -q a
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-}
-
-@test "when the server is away at the end of --wait the status is 69, and each lock that is not given back is told" {
-	waits_under -w 2s --also a b true
-	stop_server
-	ends_with 69 "$WAITER"
-	grep -q '^fairlock: giving back lock a: cannot reach unix:' said
-	kill -KILL "$HOLDER"
 }
 
 @test "when locks cannot be given back COMMAND's status counts, and each of them is told" {
@@ -297,21 +231,5 @@ END
 	[ ! -s wrong ] || fail "$(<wrong)"
 	assert_equal "$(sort -u ran | wc -l)" "$number"
 	echo "# $number jobs" >&3
-	nothing_left
-}
-
-@test "jobs that take two of four locks in any order all end, and never overlap" {
-	local count=${ALSO_JOBS:-24} jobs=() job number one other
-
-	write_pair
-	for ((number = 0; number < count; number++)); do
-		one=$((RANDOM % 4))
-		other=$(((one + 1 + RANDOM % 3) % 4))
-		background "$FAIRLOCK" wrap -w 5m --also "l$one" "l$other" sh pair "$number" "l$one" "l$other"
-		jobs+=($!)
-	done
-	for job in "${jobs[@]}"; do ends_with 0 "$job"; done
-	[ ! -s wrong ] || fail "$(<wrong)"
-	assert_equal "$(wc -l <ran)" "$count"
 	nothing_left
 }

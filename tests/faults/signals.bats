@@ -35,19 +35,6 @@ setup() {
 	done
 }
 
-@test "a signal of the new kinds takes a waiter out of the queue and ends it" {
-	local name
-
-	hold job
-	for name in TRAP ABRT XCPU XFSZ SYS STKFLT; do
-		background "$BUILD/programs/defaults" "$FAIRLOCK" wrap job true
-		wait_until in_queue job 1
-		kill -s "$name" $!
-		ends_with $((128 + $(kill -l "$name"))) $!
-		in_queue job 0
-	done
-}
-
 @test "a signal that somebody sends to one of three wraps inside each other reaches COMMAND once" {
 	local middle
 
@@ -83,28 +70,6 @@ setup() {
 	start_catcher 3 'if os.fork() == 0: os.kill(0, 1); os._exit(0)'
 	wait_until lines_in got 1
 	got_only HUP
-}
-
-@test "a shell that kills its process group gets its signal once, and ends" {
-	# shellcheck disable=SC2016
-	in_wraps 3 bash -c 'trap "echo HUP >>got" HUP; kill -HUP 0; until [ -e go ]; do sleep 0.05; done'
-	background setsid "${WORDS[@]}"
-	wait_until test -s got
-	sleep 0.3 # a signal that is handed back comes again and again
-	touch go
-	ends_with 0 $!
-	assert_equal "$(cat got)" HUP
-}
-
-@test "COMMAND gets the signal of timeout --foreground once" {
-	in_wraps 1 python3 catcher.py
-	background setsid timeout --foreground 1 "${WORDS[@]}"
-	WRAPPER=$!
-	wait_until lines_in got 1
-	sleep 0.3 # a second one would come at once
-	touch go
-	ends_with 124 "$WRAPPER"
-	assert_equal "$(cat got)" "$(kill -l TERM)"
 }
 
 @test "an alarm that wrap has inherited ends COMMAND, whenever it comes" {

@@ -71,69 +71,6 @@ is_lost() {
 	consistent
 }
 
-@test "a shared holder that is killed delays a writer until its own lease ends, while the others have longer ones" {
-	local dead end other
-
-	join_holders -l 2m --shared job
-	other=$HOLDER
-	join_holders -l 3s --shared job
-	dead=$HOLDER
-	# shellcheck disable=SC2016
-	join_waiters job sh -c 'echo "$FAIRLOCK_TOKEN" >token'
-	kill_all_of "$dead"
-	end=$(ends_of "$(cli ZRANGE 'fairlock_holders:{job}' 0 -1 | grep ":$dead$")")
-	let_go "$other"
-	ends_with 0 "$WAITER"
-	[ "$(<token)" -ge "$end" ]
-	[ "$(<token)" -lt $((end + 8000)) ]
-	assert_equal "$(event_of "$dead")" expired
-	nothing_left
-}
-
-@test "a wrapper that is killed: the guard stops COMMAND, and frees this slot only" {
-	local command
-
-	three_hold --slots 3
-	command=$(pgrep -P "$(pgrep -P "${PIDS[1]}")")
-	kill -KILL "${PIDS[1]}"
-	wait_until ended "$command"
-	wait_until has_holders 2
-	all_well "${PIDS[0]}" "${PIDS[2]}"
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'
-	assert_output 2
-}
-
-@test "a guard that is killed: the wrapper stops COMMAND, and frees this slot only" {
-	local command
-
-	three_hold --slots 3
-	command=$(pgrep -P "$(pgrep -P "${PIDS[1]}")")
-	kill -KILL "$(pgrep -P "${PIDS[1]}")"
-	wait_until ended "$command"
-	wait_until has_holders 2
-	all_well "${PIDS[0]}" "${PIDS[2]}"
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'
-	assert_output 2
-}
-
-@test "behind a first waiter that was killed, those that fit start without it" {
-	local dead
-
-	join_holders --shared job
-	join_waiters job touch never
-	dead=$WAITER
-	join_waiters --shared job touch ran
-	# shellcheck disable=SC2046
-	kill -KILL "$dead" $(pgrep -P "$dead")
-	ends_with 0 "$WAITER"
-	[ -e ran ]
-	[ ! -e never ]
-	has_holders 1
-	in_queue job 0
-}
-
 # ---- A lease is lost ----
 
 @test "a holder that is cut off stops its own COMMAND before its lease ends; the others go on" {
@@ -153,14 +90,6 @@ is_lost() {
 	[ "$(cut -d ' ' -f 1 cut.dying)" -lt "$end" ]
 	all_well "${PIDS[@]}"
 	wait_until "$FAIRLOCK" wrap -n --slots 4 job true
-	consistent
-}
-
-@test "a hold that somebody takes out of the holders is lost, and no other" {
-	three_hold -l 6s --shared
-	cli ZREM 'fairlock_holders:{job}' "${IDS[1]}" >/dev/null
-	is_lost "${PIDS[1]}" ''
-	all_well "${PIDS[0]}" "${PIDS[2]}"
 	consistent
 }
 
@@ -219,31 +148,6 @@ all_hold_on() {
 	assert_output 2
 }
 
-@test "three shared holders survive a restart of the server without its data" {
-	survives --shared
-	run -75 "$FAIRLOCK" wrap -n job true
-	run -0 "$FAIRLOCK" wrap -n --shared job true
-}
-
-@test "three holders and their waiters survive a restart of the server with its data" {
-	local pid
-
-	SERVER_DIR=$PWD/own
-	mkdir own
-	start_server --appendonly yes
-	three_hold -l 10s --slots 3
-	join_waiters --slots 3 job touch ran
-	stop_server
-	start_server --appendonly yes
-	wait_until has_holders 3
-	for pid in "${IDS[@]}"; do wait_until ends_after "$pid" $(($(now_ms) + 9000)); done
-	all_hold_on "${PIDS[@]}"
-	wait_until in_queue job 1
-	let_go "${PIDS[0]}"
-	ends_with 0 "$WAITER"
-	[ -e ran ]
-}
-
 @test "waiters for slots are there again after a loss of data, in their order, and none of the slots is given twice" {
 	local i wrappers=()
 
@@ -287,17 +191,4 @@ all_hold_on() {
 		ends_with 76 "${PIDS[2]}"
 		is_free job
 	done
-}
-
-@test "after a loss of data a holder of a slot is lost if somebody else has the lock alone by then" {
-	local pid
-
-	three_hold -l 20s --slots 3
-	for pid in "${PIDS[@]}"; do stop "$(pgrep -P "$pid")"; done
-	stop_server
-	start_server
-	"$FAIRLOCK" acquire job >/dev/null
-	for pid in "${PIDS[@]}"; do kill -CONT "$(pgrep -P "$pid")"; done
-	for pid in "${PIDS[@]}"; do ends_with 76 "$pid"; done
-	assert_equal "$(key_1_field | grep -c fairlock)" 0
 }

@@ -55,24 +55,6 @@ has_none() {
 	wait_until pgrep -P "$next"
 }
 
-@test 'a lock that the first waiter got is renewed, and given back' {
-	first_waits -l 1 job sh -c 'echo begins; sleep 2.5; echo ends'
-	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
-	assert_equal "$(cat out)" $'begins\nends'
-	assert_equal "$(cat said)" ''
-	wait_until nothing_left
-}
-
-@test 'a COMMAND of the first waiter that does not exist ends with 127, and the lock is given back' {
-	first_waits job /nonexistent
-	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 127
-	wait_until nothing_left
-}
-
 @test 'a first waiter that gives up leaves no guard behind' {
 	hold job
 	run -75 "$FAIRLOCK" wrap -w 0.5 job touch ran
@@ -103,20 +85,6 @@ has_none() {
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	[ -e ran ]
-}
-
-@test 'a first waiter that loses its connection runs COMMAND once, and renews the lock' {
-	local before
-
-	first_waits -l 2 job sh -c 'echo runs >>runs; sleep 4'
-	before=$GUARD
-	cli CLIENT KILL TYPE pubsub >/dev/null
-	wait_until ended "$before"
-	stands_by
-	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
-	assert_equal "$(cat runs)" runs
 }
 
 @test 'a first waiter ends its guard when the server is away, since that would keep its connection open' {
@@ -150,19 +118,6 @@ has_none() {
 	[ ! -e ran ]
 }
 
-@test 'COMMAND does not start while the wrapper is stopped' {
-	first_waits job touch ran
-	stop "$WAITER"
-	kill "$HOLDER"
-	wait_until holds_lock "$WAITER"
-	wait_until is_free job # the lock was handed to it, and its lease is over
-	[ ! -e ran ]
-	kill -CONT "$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
-	[ -e ran ]
-}
-
 @test 'a waiter that Ctrl-Z has stopped does not keep the lock from the next one, and takes its turn after fg' {
 	hold job
 	background python3 -c 'import os, sys; os.setpgrp(); os.execv(sys.argv[1], sys.argv[1:])' "$FAIRLOCK" wrap -l 2s job touch ran
@@ -176,17 +131,6 @@ has_none() {
 	status_of "$WAITER"
 	assert_equal "$STATUS" 0
 	[ -e ran ]
-}
-
-@test 'a guard that was stopped before the grant goes on' {
-	first_waits job touch ran
-	stop "$GUARD"
-	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
-	[ -e ran ]
-	wait_until ended "$GUARD"
-	wait_until nothing_left
 }
 
 sleeps() { grep -q '^State:.S' "/proc/$1/status"; }

@@ -39,17 +39,6 @@ job_has_ended() {
 	assert_equal "$(jq -r '.log | map(.event + .cause) | join(" ")' <<<"$output")" 'granted asked releasedasked'
 }
 
-@test "when the guard is killed before it learns of it, the wrapper stops COMMAND, the status is 76, and the lock is free" {
-	start_job -l 15s -k 1s
-	stop "$GUARD"
-	stop_in_background
-	wait_until is_asked
-	kill -KILL "$GUARD"
-	ends_with 76 "$WRAPPER"
-	all_dead
-	ends_with 0 "$STOPPER"
-}
-
 @test "when the guard hangs while it stops COMMAND, all of it is dead before the lease ends" {
 	start_job -l 6s -k 2s
 	stop_in_background
@@ -70,15 +59,6 @@ job_has_ended() {
 	ends_with 124 "$WRAPPER" # the end of its guard wakes it
 }
 
-@test "when the wrapper is killed while COMMAND is being stopped, the guard gives the lock back" {
-	start_job -l 15s -k 2s
-	stop_in_background
-	wait_until was_asked
-	kill -KILL "$WRAPPER"
-	ends_with 0 "$STOPPER"
-	all_dead
-}
-
 @test "a holder that was away when it was asked learns it when it is back" {
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	FAIRLOCK_URL=unix://$PWD/far start_job -l 40s -k 500ms
@@ -88,34 +68,6 @@ job_has_ended() {
 	wait_until is_asked
 	[ ! -s said ]
 	proxy listen
-	job_has_ended
-	was_asked
-}
-
-@test "a holder whose connection the server kills at that moment learns it, and so does the one who asked" {
-	local id
-
-	start_job -l 40s -k 1s
-	stop_in_background
-	for id in 1 2 3 4 5; do
-		cli CLIENT KILL TYPE pubsub >/dev/null
-		sleep 0.1
-	done
-	job_has_ended
-	was_asked
-}
-
-@test "while a server that keeps its data is away, asker and holder wait, and the request is there when it is back" {
-	stop_server
-	start_server --appendonly yes
-	start_job -l 40s -k 500ms
-	stop "$GUARD"
-	stop_in_background
-	wait_until is_asked
-	stop_server
-	kill -CONT "$GUARD"
-	[ ! -s said ]
-	start_server --appendonly yes
 	job_has_ended
 	was_asked
 }
@@ -138,19 +90,6 @@ job_has_ended() {
 # knows_loss: somebody has asked for a hold that the server has lost
 knows_loss() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^lost$'; }
 
-@test "when the server loses its data while COMMAND is being stopped, the hold is taken up and given back, without its --min-hold" {
-	start_job -l 40s -k 2s --min-hold 10m
-	stop_in_background
-	wait_until was_asked
-	kill "$STOPPER" # it would ask again
-	stop_server
-	start_server
-	ends_with 124 "$WRAPPER"
-	all_dead
-	is_free job
-	was_asked
-}
-
 @test "a hold that is lost while COMMAND is being stopped counts as lost" {
 	start_job -l 30s -k 5s
 	stop_in_background
@@ -162,45 +101,6 @@ knows_loss() { cli --raw HKEYS 'fairlock:{job}' | grep -q '^lost$'; }
 	grep -q 'lost lock job: somebody broke it by force' said
 }
 
-@test "when the guard is killed after it has lost the lock of a COMMAND that was asked, that counts as lost" {
-	start_job -l 30s -k 5s
-	stop_in_background
-	wait_until was_asked
-	"$FAIRLOCK" release -q --force job
-	wait_until grep -q 'lost lock job' said
-	kill -KILL "$GUARD"
-	ends_with 76 "$WRAPPER"
-	all_dead
-}
-
-@test "a holder that waits for its replicas when it is asked learns it right after that" {
-	local port began
-
-	port=$(free_port)
-	stop_server
-	start_server --port "$port"
-	mkdir replica
-	background "$SERVER" --port 0 --unixsocket "$PWD/replica.sock" --dir "$PWD/replica" --save '' --replicaof 127.0.0.1 "$port" \
-		--repl-diskless-sync-delay 0 >replica.log 2>&1
-	REPLICA=$!
-	wait_until replica_follows
-	start_job -l 6h -k 500ms --replicas 1 --connect-timeout 6s # a replica has a third of that to confirm
-	stop "$REPLICA" # the renewal waits for it
-	cli PUBLISH "redisson_lock__channel:{job}:$(cli HKEYS job)" 0 >/dev/null
-	wait_until is_blocked
-	stop_in_background
-	wait_until is_asked
-	began=$(ms)
-	kill -CONT "$REPLICA"
-	job_has_ended
-	[ $(($(ms) - began)) -lt 7000 ] # sooner than it would be told again
-}
-
-replica_follows() { cli INFO replication | grep -q 'state=online'; }
-
-# is_blocked: a client waits for the replicas
-is_blocked() { cli INFO clients | grep -q 'blocked_clients:[1-9]'; }
-
 @test "release --stop ends with 69 at the end of --wait if the server went away" {
 	start_job -l 60s -k 20s
 	stop_in_background --wait 3s
@@ -208,31 +108,4 @@ is_blocked() { cli INFO clients | grep -q 'blocked_clients:[1-9]'; }
 	stop_server
 	ends_with 69 "$STOPPER"
 	grep -q '^fairlock: cannot reach ' told
-}
-
-@test "each of 20 holders in a row, asked at random moments, ends with 124 once, and they never overlap" {
-	local round pids=() status
-
-	cat >section <<'END'
-trap 'rmdir in; exit 0' TERM
-mkdir in || echo overlap >>wrong
-echo begin >>history
-while :; do sleep 0.02; done
-END
-	for round in {1..20}; do
-		background "$FAIRLOCK" wrap -k 2s job sh section 2>>said
-		pids+=($!)
-	done
-	wait_until in_queue job 19
-	for round in {1..20}; do
-		run -0 "$FAIRLOCK" release --stop job
-		assert_output --partial 'lock job was held by sh section'
-		sleep 0.0$((RANDOM % 10))
-	done
-	for round in "${pids[@]}"; do
-		ends_with 124 "$round"
-	done
-	[ ! -e wrong ]
-	assert_equal "$(grep -c 'was asked to stop by' said)" 20
-	is_free job
 }

@@ -42,20 +42,6 @@ seconds_left() {
 	assert_equal "$(wc -l <said)" 2
 }
 
-@test "wrap says that a frozen server does not answer, and stops its command then" {
-	start_server
-	runs -l 9s -k 1s
-	kill -STOP "$SERVER_PID"
-	wait_until says "unix:$SERVER_SOCKET $away"
-	[ "$(seconds_left)" -le 7 ]
-	sleep "$(seconds_left)"
-	ends_with 76 "$WRAPPER"
-	grep -q '^fairlock: lost lock job: cannot reach .*: no reply in time; stopping sh$' said
-	# the time has no fractions of a second, and a busy machine is late
-	[ $(($(stop_time) + 4)) -ge "$(stat -c %Y said)" ]
-	refute grep 'answers again' said
-}
-
 @test "wrap says that a server which takes no writes does not renew the lock" {
 	start_server
 	runs -l 12s -k 1s
@@ -86,17 +72,4 @@ seconds_left() {
 		echo "$lease" >>leases
 	done < <(sed -nE 's/^\| (30s|1m|5m) \| ([0-9]+) to ([0-9]+) s \|$/\1 \2 \3/p' "$README")
 	assert_equal "$(xargs <leases)" '30s 1m 5m'
-}
-
-@test "the message about an outage has less than 160 characters with the longest names" {
-	local name
-
-	name=$(printf '%040d' 7)
-	start_server
-	ln -s /bin/sh "$(printf 'c%039d' 7)"
-	background "$FAIRLOCK" wrap -l 1m "$name" "./$(printf 'c%039d' 7)" -c 'touch begun; exec sleep 600' 2>said
-	wait_until test -e begun
-	stop_server
-	wait_until grep -q "^fairlock: lock $name: unix:.* does not answer; .* is stopped at .* unless it does$" said
-	[ "$(wc -L <said)" -lt 160 ]
 }

@@ -66,19 +66,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 	grep -q "fairlock: giving back lock job: cannot reach $FAIRLOCK_URL" said
 }
 
-@test "wrap keeps COMMAND's status if the server freezes while the lock is given back" {
-	start_server
-	background "$FAIRLOCK" wrap -l 6s --connect-timeout 2s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
-	local wrapper=$!
-	wait_until test -e ready
-	kill -STOP "$SERVER_PID"
-	touch go
-	status_of "$wrapper"
-	kill -CONT "$SERVER_PID"
-	[ "$STATUS" = 3 ]
-	run -1 grep -q stopping said
-}
-
 @test "wrap says that it cannot give the lock back before its lease ends" {
 	start_server
 	background "$FAIRLOCK" wrap -l 6s job sh -c 'touch there; while ! test -e go; do sleep 0.02; done; exit 5' 2>said

@@ -108,18 +108,6 @@ listens_to() {
 	[ "$(cli --raw PUBSUB NUMSUB "$1" | tail -n 1)" -gt 0 ]
 }
 
-# freeze_java WHO: stops the JVM while it waits for no reply, or else its requests would have timed
-# out when it goes on
-freeze_java() {
-	wait_until idle
-	kill -STOP "${JVM[$1]}"
-}
-
-# idle: succeeds if no JVM has sent anything for a second
-idle() {
-	! cli --raw CLIENT LIST | grep ' addr=127.0.0.1:' | grep -q ' idle=0 '
-}
-
 # shell_waits NAME [WORD]: starts a wrap, which writes WORD into `trace` when it is granted, and
 # waits until it is in the queue. Sets WAITER.
 shell_waits() {

@@ -1,14 +1,11 @@
 """Redisson and fairlock queue for one lock in random order, round after round.
 
-usage: [SEED=N] tests/interop/mixed.py order GRANTS PORT SOCKET FAIRLOCK CLIENT...
-       [SEED=N] tests/interop/mixed.py drift STEPS  PORT SOCKET FAIRLOCK CLIENT...
+usage: [SEED=N] tests/interop/mixed.py GRANTS PORT SOCKET FAIRLOCK CLIENT...
 
 CLIENT are the words that start a JVM with Client.java.
 
-order: 3 to 20 waiters of both kinds queue one after another behind a holder of either kind, some going in twice;
+3 to 20 waiters of both kinds queue one after another behind a holder of either kind, some going in twice;
 they must be granted in that order, without an overlap, until there were GRANTS of them.
-drift: grants, waits that time out and waiters that are killed, STEPS in all, while the queue is hardly ever empty; after
-each step list and sorted set must agree and every score be one that its place explains. In the end nothing is left.
 
 Prints the seed that repeats the run, and what was counted. Exits 1 with the reason when a rule was broken.
 """
@@ -24,7 +21,6 @@ import time
 
 NAME = "job"
 QUEUE, TIMEOUTS = "redisson_lock_queue:{job}", "redisson_lock_timeout:{job}"
-PATIENCE_MS = 300000  # Redisson's waiter adds so much to the score before it
 
 
 class Failure(Exception):
@@ -87,11 +83,11 @@ class World:
         self.number += 1
         return f"{random.choice('ab')}.{self.number}"
 
-    def shell(self, work_ms, word, *options, twice=False):
+    def shell(self, work_ms, word, twice=False):
         inner = f"mkdir {self.trace}.in && echo {word} >>{self.trace}; sleep {work_ms / 1000}; rmdir {self.trace}.in"
-        command = [self.fairlock, "wrap", *options, NAME, "sh", "-c", inner]
+        command = [self.fairlock, "wrap", NAME, "sh", "-c", inner]
         if twice:
-            command = [self.fairlock, "wrap", *options, NAME, self.fairlock, "wrap", NAME, "sh", "-c", inner]
+            command = [self.fairlock, "wrap", NAME, self.fairlock, "wrap", NAME, "sh", "-c", inner]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_us)
 
     def waiting(self):
@@ -100,17 +96,6 @@ class World:
 
     def traced(self):
         return self.trace.read_text().split() if self.trace.exists() else []
-
-    def everything(self):
-        """The state of the lock and the queue, for the message of a failure."""
-        lines = [f"lock {self.call('HGETALL', NAME)} {self.call('PTTL', NAME)}"]
-        present = set(self.call("PUBSUB", "CHANNELS"))
-        for identity in self.call("LRANGE", QUEUE, 0, -1):
-            here = f"redisson_lock__channel:{{{NAME}}}:{identity}" in present
-            lines.append(f"{identity} {'present' if here else 'absent'} {self.call('ZSCORE', TIMEOUTS, identity)}")
-        lines += [f"now {self.call('TIME')}", f"ours {self.call('HGETALL', 'fairlock:{job}')}",
-                  f"waiting {self.call('ZRANGE', 'fairlock_queue:{job}', 0, -1, 'WITHSCORES')}"]
-        return "\n".join(lines)
 
     def left_behind(self):
         return int(self.call("EXISTS", NAME, QUEUE, TIMEOUTS, "fairlock_queue:{job}")[0])
@@ -167,100 +152,15 @@ def play_order(world, grants):
     print(f"{done} grants in {rounds} rounds, all in the order of arrival")
 
 
-def snapshot(world):
-    """The queue at one moment: the server's time, the rest of the lease, (kind, score) of each waiter in the list, and
-    the number of scores."""
-    text = ("local out = {redis.call('TIME')[1] .. ' ' .. redis.call('PTTL', KEYS[1])} "
-            "for i, id in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do "
-            "local kind = string.find(id, '^fairlock:%d+$') and 'f' or 'r' "
-            "out[#out + 1] = kind .. ' ' .. (redis.call('ZSCORE', KEYS[3], id) or 'none') end "
-            "out[#out + 1] = 'scores ' .. redis.call('ZCARD', KEYS[3]) return out")
-    words = world.call("EVAL", text, 4, NAME, QUEUE, TIMEOUTS, "fairlock:{job}")
-    now, lease, *rest = words
-    rows = [(rest[i], rest[i + 1]) for i in range(0, len(rest) - 2, 2)]
-    return int(now) * 1000, max(0, int(lease)), rows, int(rest[-1])
-
-
-def explained(now, lease, rows, extra):
-    """Fails if a score is larger than its place explains: our waiter starts afresh, Redisson's adds a patience; extra is
-    what waiters that died or gave up may have left behind."""
-    limit, theirs = now + lease, 0
-    for kind, score in rows:
-        if score == "none":
-            raise Failure(f"one of the list has no score: {rows}")
-        if kind == "r":
-            theirs += 1
-        limit = now + lease + 31000 + PATIENCE_MS * (theirs + 1) + extra
-        if float(score) > limit:
-            raise Failure(f"score {float(score) - now:.0f} ms ahead in {rows}, explained are {limit - now}")
-
-
-def play_drift(world, steps):
-    world.jvm()
-    counts = {"grant": 0, "timeout": 0, "kill": 0}
-    shells, largest, deaths = [], 0, 0
-    for step in range(steps):
-        kind = random.random()
-        jvm = random.choice(world.jvms)
-        work = random.randrange(20)
-        if kind < 0.3:
-            shells.append(world.shell(work, "f"))
-            counts["grant"] += 1
-        elif kind < 0.6:
-            world.tell(jvm, f"{world.actor()} run {NAME} {world.trace} r {work}")
-            counts["grant"] += 1
-        elif kind < 0.75:
-            shells.append(world.shell(work, "f", "-w", "0.03"))
-            counts["timeout"] += 1
-        elif kind < 0.9:
-            actor = world.actor()
-            world.tell(jvm, f"{actor} {random.choice(['tryLock', 'tryLockAsync'])} {NAME} {random.randrange(1, 60)} 40")
-            counts["timeout"] += 1
-        elif kind < 0.995:
-            shell = world.shell(work, "f")
-            shells.append(shell)
-            time.sleep(random.random() * 0.02)
-            shell.kill()
-            counts["kill"] += 1
-        else:
-            jvm["process"].kill()
-            jvm["process"].wait()
-            world.jvms.remove(jvm)
-            world.jvm()
-            counts["kill"] += 1
-            deaths += 1
-        shells = [shell for shell in shells if shell.poll() is None]
-        try:
-            until(lambda: world.waiting() < 15, "the queue gets shorter")
-        except Failure as failure:
-            raise Failure(f"{failure} at step {step}\n{world.everything()}") from None
-        now, lease, rows, scores = snapshot(world)
-        if scores != len(rows):
-            raise Failure(f"{len(rows)} in the list, {scores} in the sorted set")
-        largest = max([largest] + [float(score) - now for _, score in rows if score != "none"])
-        # a waiter that gave up took its patience with it, but not from behind one that died
-        explained(now, lease, rows, PATIENCE_MS * 15 * (1 + deaths))
-    # A JVM that died at the very end may have left a waiter; one more waiter behind it removes it.
-    shells.append(world.shell(0, "f"))
-    for shell in shells:
-        shell.wait()
-    try:
-        until(lambda: world.left_behind() == 0, "nothing is left")
-    except Failure as failure:
-        raise Failure(f"{failure}\n{world.everything()}") from None
-    print(", ".join(f"{count} {what}s" for what, count in counts.items()),
-          f"; the largest score was {largest / 1000:.0f} s ahead")
-
-
 def main():
-    what, count, port, socket, fairlock, *client = sys.argv[1:]
+    count, port, socket, fairlock, *client = sys.argv[1:]
     seed = os.environ.get("SEED") or str(random.randrange(1 << 32))
     print(f"seed {seed}", flush=True)
     random.seed(seed)
     os.environ["FAIRLOCK_URL"] = "unix:" + socket
     world = World(port, socket, fairlock, client)
     try:
-        {"order": play_order, "drift": play_drift}[what](world, int(count))
+        play_order(world, int(count))
     except Failure as failure:
         print(failure)
         sys.exit(1)

@@ -6,22 +6,6 @@ load interop
 
 # ---- Places ----
 
-@test "a mixed queue is granted in the order of arrival" {
-	start_java anna
-	start_java ben
-	hold job
-	java_waits anna a.1 run job trace 1 20
-	shell_waits job 2
-	java_waits ben b.1 run job trace 3 20
-	java_waits anna a.2 run job trace 4 20
-	shell_waits job 5
-	shell_waits job 6
-	java_waits ben b.2 run job trace 7 20
-	kill -TERM "$HOLDER"
-	trace_is 1 2 3 4 5 6 7
-	wait_until gone job
-}
-
 # java_with_short_wait WHO: starts a JVM whose waiters wait for SHORT_S: 5 s in old versions, 2 s in
 # new ones
 java_with_short_wait() {
@@ -46,20 +30,6 @@ java_with_short_wait() {
 	run -0 grep -v r trace
 	assert_output "$(printf '%s\n' 1 2)"
 	[ "$(head -n 1 trace)" = 1 ]
-}
-
-@test "a fairlock waiter keeps its place through several Redisson grants in a row" {
-	start_java anna
-	hold job
-	java_waits anna a.1 run job trace 1 300
-	java_waits anna a.2 run job trace 2 300
-	java_waits anna a.3 run job trace 3 300
-	shell_waits job 4
-	java_waits anna a.4 run job trace 5 300
-	shell_waits job 6
-	java_waits anna a.5 run job trace 7 300
-	kill -TERM "$HOLDER"
-	trace_is 1 2 3 4 5 6 7
 }
 
 @test "a tryLock or tryLockAsync that times out costs no fairlock waiter its place" {
@@ -114,48 +84,6 @@ ours_stay_behind() {
 	ours_stay_behind 3600000
 }
 
-@test "a grant to a tryLock with a wait of a day leaves the fairlock waiters behind it in their places" {
-	ours_stay_behind 86400000
-}
-
-@test "fairlock waiters that a grant to a patient tryLock put behind keep their order" {
-	marker_is_dropped 3600000
-	ask anna a.1 unlock job # before their sign of life: the Redisson client may go first
-	wait_until traced 3
-	run -0 grep -v 4 trace
-	assert_output "$(printf '%s\n' 2 3)"
-}
-
-@test "a patient tryLock that gives up costs no fairlock waiter its place" {
-	start_java anna
-	start_java ben
-	hold job
-	java_waits anna a.1 tryLock job 3600000
-	tell ben b.1 tryLock job 3000
-	wait_until in_queue job 2
-	shell_waits job 2
-	wait_until answered ben b.1 tryLock false
-	shell_waits job 3
-	kill -TERM "$HOLDER"
-	wait_until answered anna a.1 tryLock true
-	java_waits ben b.2 run job trace 4 0
-	in_queue job 3
-	come_back_first
-}
-
-@test "a tryLock that finds the lock busy leaves no trace beside fairlock's waiters" {
-	start_java anna
-	hold job
-	shell_waits job 1
-	ask anna a.1 tryLock job 0
-	[ "$answer" = false ]
-	in_queue job 1
-	run -75 "$FAIRLOCK" wrap -n job true
-	in_queue job 1
-	kill -TERM "$HOLDER"
-	trace_is 1
-}
-
 # ---- Waiters that die ----
 
 @test "each dead Redisson waiter costs the fairlock waiter behind it about 5 s" {
@@ -175,41 +103,6 @@ ours_stay_behind() {
 	# the Redisson waiter behind it profits
 	trace_is shell redisson
 	wait_until gone job
-}
-
-@test "a fairlock waiter gets past a Redisson waiter sooner if that was dead before the release" {
-	local took
-	start_java anna
-	hold job
-	java_waits anna a.1 run job trace dead 0
-	shell_waits job shell
-	kill_java anna
-	wait_until seen_absent
-	sleep 4
-	end_hold_for shell
-	[ "$took" -lt 4700 ]
-}
-
-# seen_absent: succeeds if a waiter's sign of life has found the first waiter absent
-seen_absent() {
-	cli --raw HGET 'fairlock:{job}' turn | grep -qE '^[^ ]+ [0-9]+ [0-9]+ '
-}
-
-@test "a holder's renewals drop a dead Redisson waiter, and the one behind it gets the lock at the release" {
-	local start took
-	start_java anna
-	start_java ben
-	hold -l 10s job
-	java_waits anna a.1 run job trace dead 0
-	java_waits ben b.1 run job trace redisson 0
-	kill_java anna
-	wait_until in_queue job 1
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	trace_is redisson
-	took=$(($(ms) - start))
-	echo "after $took ms"
-	[ "$took" -lt 4000 ]
 }
 
 @test "fairlock does not take living Redisson waiters for dead while they queue" {

@@ -39,7 +39,7 @@ queue_up() {
 			echo "$1 $2 $FAIRLOCK_TOKEN $up" >>history
 		}
 		note begin "$1"
-		sleep "${SECTION_S:-0.1}"
+		sleep 0.1
 		note end "$1"' sh "$1" 2>"waiter.$1"
 	echo $! >"waiter.$1.pid"
 	wait_until grep -qE 'waiting for lock|got lock' "waiter.$1"
@@ -100,28 +100,3 @@ all_went_well() {
 }
 
 gave_back() { tail -n 1 "waiter.$1" | grep -q 'gave lock job back in '; }
-
-# fail_often KILL PREPARE: kills the master FAILOVERS times (5 unless told otherwise) under a queue
-# of five waiters, every second time before any waiter has got the lock since the last failover.
-# KILL ends the master and returns when there is another one. PREPARE brings the old one back.
-fail_often() {
-	local times=${FAILOVERS:-5} waiters=0 round before
-
-	export SECTION_S=0.4
-	for ((round = 1; round <= times; round++)); do
-		while [ $((waiters - $(turns))) -lt 5 ]; do
-			queue_up $((++waiters)) --replicas 1 --connect-timeout 15s # also for a release in a failover
-		done
-		before=$(turns)
-		[ $((round % 2)) = 0 ] || wait_until has_turned "$before"
-		"$1"
-		echo "failover $round: $(turns) of $waiters had their turn"
-		"$2"
-	done
-	all_went_well "$waiters"
-	echo "$times failovers, $waiters turns, $SECONDS s"
-}
-
-has_turned() { [ "$(turns)" -gt "$1" ]; }
-
-turns() { [ -e history ] && grep -c '^begin' history || echo 0; }

@@ -36,20 +36,6 @@ on_ground() {
 	GROUND_PID=$(pgrep -P $!)
 }
 
-# write_as_user: writes `as_user`. `on_ground own sh as_user WORD...` runs WORD... as another user, with ./fairlock, or skips the test.
-write_as_user() {
-	[ "$(id -u)" = 0 ] || skip 'only root can become another user'
-	cp "$FAIRLOCK" .
-	chmod 777 . "$SERVER_SOCKET"
-	cat >as_user <<'END'
-mount --bind "$PWD" /mnt # the other user may not enter the folders above this one
-cd /mnt
-FAIRLOCK_URL=unix:/mnt/redis.sock
-HOME=/nonexistent
-exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
-END
-}
-
 # open_alive: makes the fifo `alive`. COMMAND's processes have it open for as long as they live, and write into it. What they
 # have written comes into `beats`. The process ALIVE ends when nobody is left who has it open.
 open_alive() {

@@ -46,12 +46,12 @@ launch() {
 	start_node "$1"
 }
 
-# start_node PORT [OPTION...]: starts it as it was started first, with these OPTIONs this time, and waits until it answers
+# start_node PORT: starts it as it was started first, and waits until it answers
 start_node() {
 	local words
 
 	eval "words=($(<"$NODES_DIR/$1.words"))"
-	background "${words[@]}" "${@:2}" >>"$NODES_DIR/$1.log" 2>&1
+	background "${words[@]}" >>"$NODES_DIR/$1.log" 2>&1
 	echo $! >"$NODES_DIR/$1.pid"
 	disown # the shell need not tell how it ended
 	wait_until node_says "$1" PONG PING || {
@@ -83,13 +83,12 @@ awake() {
 	done
 }
 
-# kill_node PORT [SIGNAL]: ends it (KILL unless told otherwise) and waits until it has
+# kill_node PORT: ends it, and waits until it has
 kill_node() {
 	local pid
 
 	pid=$(node_pid "$1")
-	kill -s "${2:-KILL}" "$pid"
-	kill -s CONT "$pid" 2>/dev/null || true
+	kill -KILL "$pid"
 	wait_until ended "$pid"
 }
 

@@ -26,17 +26,6 @@ def silent(peer):
     time.sleep(60)
 
 
-calls = []
-
-
-def tired(peer):
-    """Ends the first connection, and says nothing over the others."""
-    peer.recv(4096)
-    calls.append(peer)
-    if len(calls) > 1:
-        time.sleep(60)
-
-
 def wrong(peer):
     """Greets well, and then answers what is no answer."""
     peer.recv(4096)

@@ -1,4 +1,4 @@
-"""Reads and writes RESP3, for hostile.py and the torture test.
+"""Reads and writes RESP3, for the torture test.
 
 A value is (type, content): content is bytes, an int, or for the nested types a list. A map is the list
 of its keys and values in turn; a null has None, whatever its spelling."""
@@ -47,59 +47,6 @@ def parse(data, at=0, depth=0):
     return (kind, content), end
 
 
-def encode(value):
-    kind, content = value
-    if content is None:
-        return b"_\r\n"
-    if kind in NESTED:
-        count = len(content) // 2 if kind in b"%|" else len(content)
-        return b"%s%d\r\n" % (kind, count) + b"".join(map(encode, content))
-    if kind in BULKS:
-        return b"%s%d\r\n%s\r\n" % (kind, len(content), content)
-    return kind + (b"%d" % content if isinstance(content, int) else content) + b"\r\n"
-
-
-def values(data):
-    """All values of a stream, up to the first mistake."""
-    found, at = [], 0
-    try:
-        while at < len(data):
-            value, at = parse(data, at)
-            found.append(value)
-    except (Incomplete, Nonsense):
-        pass
-    return found
-
-
-def text(string):
-    return (b"$", string if isinstance(string, bytes) else string.encode())
-
-
 def bulk(string):
-    return encode(text(string))
-
-
-def array(*parts):
-    return b"*%d\r\n" % len(parts) + b"".join(parts)
-
-
-def push(*parts):
-    return b">" + array(*map(bulk, parts))[1:]
-
-
-def replaced(value, old, new):
-    """The value with `new` in place of `old` in all its texts."""
-    kind, content = value
-    if isinstance(content, list):
-        return kind, [replaced(part, old, new) for part in content]
-    if isinstance(content, bytes) and old:
-        return kind, content.replace(old, new)
-    return value
-
-
-def tag(value):
-    """The word with which a script's answer begins, or None."""
-    kind, content = value
-    if kind == b"*" and content and content[0][0] == b"$":
-        return content[0][1].decode("latin-1")
-    return None
+    content = string if isinstance(string, bytes) else string.encode()
+    return b"$%d\r\n%s\r\n" % (len(content), content)

@@ -4,8 +4,6 @@ usage: tls_ends.py WAY FOLDER PORT-FILE
 
 FOLDER has server.crt, server.key and ca.crt. WAY is
 
-speak    at once: sends something that is no TLS
-leave    after 200 ms: resets the connection
 refuse   wants a certificate; tells why it refuses, and resets the connection at once
 goodbye  after the first bytes: says that nothing more comes, and closes
 close    after the first bytes: just closes
@@ -18,7 +16,6 @@ import socket
 import ssl
 import struct
 import sys
-import time
 
 
 def talk(tls, way):
@@ -30,17 +27,11 @@ def talk(tls, way):
 
 
 def end(client, way, context):
-    if way in ("leave", "refuse", "reset"):
+    if way in ("refuse", "reset"):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     try:
-        if way == "speak":
-            client.sendall(b"-ERR no TLS here\r\n")
-            client.recv(1000)
-        elif way == "leave":
-            time.sleep(0.2)
-        else:
-            with context.wrap_socket(client, server_side=True) as tls:
-                talk(tls, way)
+        with context.wrap_socket(client, server_side=True) as tls:
+            talk(tls, way)
     except OSError:
         pass
     client.close()

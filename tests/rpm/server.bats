@@ -39,13 +39,6 @@ is_active() { in_root systemctl is-active fairlock-server; }
 	assert_output disabled
 }
 
-@test "fairlock-server of the package runs, and wrap of the package takes a lock there" {
-	in_root systemctl start fairlock-server
-	run -0 in_root fairlock wrap --url unix:/run/fairlock/socket job -- fairlock status --url unix:/run/fairlock/socket \
-		--noheadings --raw -o NAME,STATE job
-	assert_output 'job held'
-}
-
 @test "an update of the package, or of the server's, restarts fairlock-server if it runs" {
 	local before
 

@@ -10,10 +10,10 @@ only_without() { permit backup on '>SECRET' '~*' '&*' +@all "-${1/info|server/in
 # never_left NAME: there is no lock, or one that has a time to live
 never_left() { [ "$(cli PTTL "$1")" != -1 ]; }
 
-check_all_but_one() {
+@test "a user that lacks one command, and may do all else, leaves no hold behind, and doctor names the command" {
 	local command words
 
-	start_on "$1"
+	start_on system
 	mapfile -t words < <(rule backup | sed -n 's/^+//p')
 	[ "${#words[@]}" -gt 30 ] || fail 'there is no rule for backup'
 	become backup
@@ -33,23 +33,11 @@ check_all_but_one() {
 	done
 }
 
-@test "a user that lacks one command, and may do all else, leaves no hold behind, and doctor names the command" {
-	check_all_but_one system
-}
-
-@test "on Valkey a user that lacks one command, and may do all else, leaves no hold behind" {
-	check_all_but_one valkey
-}
-
-@test "on Redis 8 a user that lacks one command, and may do all else, leaves no hold behind" {
-	check_all_but_one redis
-}
-
 # What each grant and release needs is asked before anything is changed.
-check_refused_before() {
+@test "a user that lacks what each grant and release needs, or the channels, is refused before a grant" {
 	local command
 
-	start_on "$1"
+	start_on system
 	become backup
 	for command in pexpire del hset hdel publish subscribe; do
 		only_without "$command"
@@ -65,16 +53,4 @@ check_refused_before() {
 	[ "$(cli HEXISTS 'fairlock:{job}' n:granted)" = 0 ]
 	run -2 "$FAIRLOCK" doctor job
 	assert_output --partial 'lacks &redisson_lock__channel:{job}*'
-}
-
-@test "a user that lacks what each grant and release needs, or the channels, is refused before a grant" {
-	check_refused_before system
-}
-
-@test "on Valkey a user that lacks what each grant and release needs is refused before a grant" {
-	check_refused_before valkey
-}
-
-@test "on Redis 8 a user that lacks what each grant and release needs is refused before a grant" {
-	check_refused_before redis
 }

@@ -36,7 +36,6 @@ use_all() {
 	ends_with 75 "$other"
 	run -0 "$FAIRLOCK" release --owner "$owner" "$name"
 	ends_with 0 "$waiter"
-	use_supersede "$name" "$queue"
 	"$FAIRLOCK" acquire "$name"
 	"$FAIRLOCK" release --force "$name"
 	background "$FAIRLOCK" wrap -l 1h "$name" sleep 600
@@ -45,21 +44,6 @@ use_all() {
 	"$FAIRLOCK" release --stop --wait 5s "$name" # it is told, or would not hear of the end
 	ends_with 124 "$waiter"
 	run -1 "$FAIRLOCK" status -q "$name"
-}
-
-# use_supersede NAME QUEUE: a newer waiter takes over the place of the one before.
-use_supersede() {
-	local owner old new
-
-	owner=$("$FAIRLOCK" acquire --lease 1m "$1")
-	background "$FAIRLOCK" wrap --supersede "$1" true
-	old=$!
-	wait_until waiting "$2" 1
-	background "$FAIRLOCK" wrap --supersede "$1" true
-	new=$!
-	ends_with 75 "$old"
-	"$FAIRLOCK" release --owner "$owner" "$1"
-	ends_with 0 "$new"
 }
 
 # use_slots NAME QUEUE: the same with slots and shared holds.
@@ -94,108 +78,22 @@ use_slots() {
 # holders_are COUNT NAME: so many hold the lock
 holders_are() { [ "$("$FAIRLOCK" status --raw --noheadings -o HOLDS "$2" | wc -l)" = "$1" ]; }
 
-# use_disorder NAME QUEUE: others change the queue, and a waiter dies in it.
-use_disorder() {
-	local name=$1 queue=$2 timeouts=${2/queue/timeout} owner waiter
-
-	owner=$("$FAIRLOCK" acquire --lease 1m "$name")
-	background "$FAIRLOCK" wrap "$name" true
-	waiter=$!
-	wait_until waiting "$queue" 1
-	background "$FAIRLOCK" wrap "$name" true
-	wait_until waiting "$queue" 2
-	kill -s KILL "$waiter"
-	cli RPUSH "$queue" redisson:1 redisson:1 >/dev/null
-	cli ZADD "$timeouts" 1 redisson:2 >/dev/null
-	"$FAIRLOCK" renew --owner "$owner" "$name"
-	cli DEL "$queue" >/dev/null
-	"$FAIRLOCK" release --owner "$owner" "$name"
-	"$FAIRLOCK" release --force "$name"
-}
-
-# check_locker SERVER: the user that locks may use every command on its names.
-check_locker() {
+@test "a user that locks names under a prefix may use every command on them, and no other name" {
 	local name queue
 
-	start_on "$1"
+	start_on system
 	permit_as_told backup
 	become backup
 	for name in "${NAMES[@]}"; do
 		[[ $name = *{* ]] && queue=$name || queue="{$name}"
 		queue=redisson_lock_queue:$queue
 		use_all "$name" "$queue"
-		use_disorder "$name" "$queue"
 		use_slots "$name" "$queue"
 	done
 	nothing_was_denied
 	run -77 "$FAIRLOCK" wrap other true
 	run -77 "$FAIRLOCK" wrap 'fairlock' true
 	[ "$(cli EXISTS other fairlock)" = 0 ]
-}
-
-@test "a user that locks names under a prefix may use every command on them, and no other name" {
-	check_locker system
-}
-
-@test "on Valkey a user that locks may use every command on its names, and no other name" {
-	check_locker valkey
-}
-
-@test "on Redis 8 a user that locks may use every command on its names, and no other name" {
-	check_locker redis
-}
-
-# refused_without WORD COMMAND...: a command is refused and names WORD; none fails in another way
-refused_without() {
-	local word=$1 command name found=
-
-	shift
-	for command; do
-		for name in "${NAMES[@]}"; do
-			# shellcheck disable=SC2086
-			run timeout 20 "$FAIRLOCK" ${command/NAME/"$name"}
-			[ "$status" -ne 77 ] || ! named "$word" || found=yes
-			[ "$status" = 0 ] || [ "$status" = 77 ] ||
-				fail "without $word, $command ends with $status: $output"
-		done
-	done
-	[ -n "$found" ] || fail "without $word, nothing is refused that names it; the last said: $output"
-}
-
-# check_each USER COMMAND...: for each word of the rule, one of the commands is refused without it. HELD: so many
-# of the locks are held before.
-check_each() {
-	local user=$1 words rest i
-
-	shift
-	mapfile -t words < <(rule "$user")
-	[ "${#words[@]}" -gt 10 ] || fail "there is no rule for $user"
-	become "$user"
-	for i in "${!words[@]}"; do
-		rest=("${words[@]}")
-		unset "rest[$i]"
-		permit "$user" "${rest[@]}"
-		cli SCRIPT FLUSH >/dev/null
-		refused_without "${words[i]}" "$@"
-		[ "$(cli EXISTS "${NAMES[@]}")" = "${HELD:-0}" ] || fail "without ${words[i]}, a lock is left behind"
-	done
-}
-
-check_each_of_locker() {
-	start_on "$1"
-	check_each backup 'release -v --force NAME' 'wrap -v NAME true' 'wrap -v --slots 2 NAME true'
-}
-
-@test "a user that locks without a word of the rule gets status 77, which names the word, and leaves no lock" {
-	check_each_of_locker system
-}
-
-@test "on Valkey a user that locks without a word of the rule gets status 77 and leaves no lock" {
-	check_each_of_locker valkey
-}
-
-@test "on Redis 8 a user that locks without a word of the rule gets status 77 and leaves no lock" {
-	check_each_of_locker redis
 }
 
 # All that the server keeps, without times to live.
@@ -223,19 +121,10 @@ changes_nothing() {
 	assert_equal "$(contents)" "$before"
 }
 
-# no_writing USER: its rule has no command that the server counts as writing or publishing
-no_writing() {
-	local writing
-
-	writing=$(comm -12 <(rule "$1" | sed -n 's/^+//p' | sort) \
-		<({ cli --raw ACL CAT write && echo publish && echo spublish; } | sort))
-	[ -z "$writing" ] || fail "$1 may $writing"
-}
-
-check_watcher() {
+@test "a user that only looks sees holder and waiters, and can change nothing" {
 	local owner user
 
-	start_on "$1"
+	start_on system
 	permit_as_told watcher
 	permit_as_told monitor
 	owner=$("$FAIRLOCK" acquire --lease 1m backup-db)
@@ -251,7 +140,6 @@ check_watcher() {
 		assert_line 'fairlock_grants_total{lock="backup-db"} 1'
 		run -0 "$FAIRLOCK" queue --raw --noheadings -o PRESENT backup-db
 		assert_output yes
-		no_writing "$user"
 		changes_nothing "$user" "$owner"
 	done
 	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME
@@ -267,38 +155,6 @@ check_watcher() {
 	run -77 "$FAIRLOCK" status
 	assert_output --partial "'scan'"
 	run -77 "$FAIRLOCK" status other
-}
-
-@test "a user that only looks sees holder and waiters, and can change nothing" {
-	check_watcher system
-}
-
-@test "on Valkey a user that only looks can change nothing" {
-	check_watcher valkey
-}
-
-@test "on Redis 8 a user that only looks can change nothing" {
-	check_watcher redis
-}
-
-check_each_of_watcher() {
-	start_on "$1"
-	NAMES=(backup-db) HELD=1
-	"$FAIRLOCK" acquire --slots 2 --lease 1h backup-db
-	check_each watcher 'status NAME' 'queue NAME' 'log NAME'
-	check_each monitor status log
-}
-
-@test "a user that only looks without a word of the rule gets status 77, which names the word" {
-	check_each_of_watcher system
-}
-
-@test "on Valkey a user that only looks without a word of the rule gets status 77" {
-	check_each_of_watcher valkey
-}
-
-@test "on Redis 8 a user that only looks without a word of the rule gets status 77" {
-	check_each_of_watcher redis
 }
 
 # The rule for locking: the commands of the scripts, and those that the client sends itself.
@@ -350,27 +206,10 @@ follows() {
 	follows watcher backup-db
 }
 
-@test "a user that looks for all locks can follow all logs" {
-	follows monitor
-}
-
-@test "doctor misses the keys and channels of the rule, and no others" {
-	local patterns
-
-	start_on system
-	patterns=$(rule backup | sed -n '/:backup-/d; s/^\([~&].*\)backup-\*/\1backup-db/p' | sort)
-	permit backup on '>SECRET' +@all
-	become backup
-	run -2 "$FAIRLOCK" doctor --json backup-db
-	assert_equal "$(jq -r '.findings[] | select(.check == "permissions").finding' <<<"$output" | tr ' ' '\n' |
-		grep '^[~&+]' | sort)" "$patterns"
-}
-
-# check_lines SERVER: the user whom the lines for redis-cli make may do all with the lock, and nothing with others.
-check_lines() {
+@test "a user made from the lines of doctor --acl may do all with the lock, and nothing with others" {
 	local name owner pair
 
-	start_on "$1"
+	start_on system
 	for pair in 'job|job2' 'a b|ab' "it's|its" 'x*y|xzy' '[ab]?|ac' 'in-{b}races|in-{b}' 'back\slash|backslash'; do
 		name=${pair%|*}
 		cli ACL DELUSER fairlock >/dev/null
@@ -394,18 +233,6 @@ check_lines() {
 			run -77 "$FAIRLOCK" status
 		)
 	done
-}
-
-@test "a user made from the lines of doctor --acl may do all with the lock, and nothing with others" {
-	check_lines system
-}
-
-@test "on Valkey a user made from the lines of doctor --acl may do all with the lock, and nothing with others" {
-	check_lines valkey
-}
-
-@test "on Redis 8 a user made from the lines of doctor --acl may do all with the lock, and nothing with others" {
-	check_lines redis
 }
 
 @test "doctor --acl names the user of the URL, takes several locks, and adds what settings need" {

@@ -16,63 +16,25 @@ teardown() { wait_until cluster_is_ready; }
 
 cli() { node_cli "$OWNER" "$@"; }
 
-@test "slots stay held through a failover, and their waiters go on at the new master" {
-	local first second
+@test "when a cluster's slot moves, holders keep the lock's slots and go to the new node with their waiters" {
+	local pids=()
 
-	join_holders -l 20s --slots 2 job
-	first=$HOLDER
-	join_holders -l 20s --slots 2 job
-	second=$HOLDER
-	join_waiters --slots 2 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
-	fail_over_to "$(replica_of "$OWNER")"
-	OWNER=$(owner_of "$SLOT")
-	wait_until in_queue job 1
-	wait_until has_holders 2
-	assert_equal "$(slot_held_by "$first") $(slot_held_by "$second")" '1 2'
-	consistent
-	let_go "$first"
-	ends_with 0 "$WAITER"
-	assert_equal "$(<slot)" 1
-	still_runs "$second"
-	run -0 "$FAIRLOCK" release --force --slot 2 job
-	ends_with 76 "$second"
-	is_free job
-}
-
-@test "when a cluster's slot moves, at once or key by key, holders keep the lock's slots and go to the new node with their waiters" {
-	local how pids=() key
-
-	for how in at_once by_key; do
-		pids=()
-		for _ in 1 2 3; do
-			join_holders -l 20s --slots 3 job
-			pids+=("$HOLDER")
-		done
-		join_waiters --connect-timeout 10s --slots 3 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
-		if [ "$how" = at_once ]; then
-			move_slot "$SLOT" "$OTHER"
-		else
-			open_slot "$SLOT" "$OTHER"
-			for key in job 'fairlock:{job}' 'fairlock_holders:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' \
-				'redisson_lock_timeout:{job}' 'fairlock_queue:{job}'; do
-				move_keys "$SLOT" "$OTHER" "$key"
-				sleep 0.2
-			done
-			move_keys "$SLOT" "$OTHER"
-			close_slot "$SLOT" "$OTHER"
-		fi
-		use_cluster
-		wait_until in_queue job 1
-		for HOLDER in "${pids[@]}"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
-		assert_equal "$(for HOLDER in "${pids[@]}"; do slot_held_by "$HOLDER"; done | xargs)" '1 2 3'
-		consistent
-		let_go "${pids[1]}"
-		ends_with 0 "$WAITER"
-		assert_equal "$(<slot)" 2
-		let_go "${pids[0]}"
-		let_go "${pids[2]}"
-		wait_until is_free job
+	for _ in 1 2 3; do
+		join_holders -l 20s --slots 3 job
+		pids+=("$HOLDER")
 	done
+	join_waiters --connect-timeout 10s --slots 3 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
+	move_slot "$SLOT" "$OTHER"
+	use_cluster
+	wait_until in_queue job 1
+	for HOLDER in "${pids[@]}"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
+	assert_equal "$(for HOLDER in "${pids[@]}"; do slot_held_by "$HOLDER"; done | xargs)" '1 2 3'
+	consistent
+	let_go "${pids[1]}"
+	ends_with 0 "$WAITER"
+	assert_equal "$(<slot)" 2
+	for HOLDER in "${pids[0]}" "${pids[2]}"; do let_go "$HOLDER"; done
+	wait_until is_free job
 }
 
 @test "while the holders' sorted set has not come to the new node yet, those that want the lock alone break no hold" {

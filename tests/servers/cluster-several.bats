@@ -53,17 +53,6 @@ all_free() { [ "$(cluster_cli EXISTS "$A")$(cluster_cli EXISTS "$B")$(cluster_cl
 # token NAME: prints the token of this lock
 token() { cluster_cli HGET "fairlock:{$1}" token; }
 
-# waits_for NAME: a waiter is queued there
-waits_for() { [ "$(cluster_cli ZCARD "fairlock_queue:{$1}")" = 1 ]; }
-
-# waits_under WORD...: `wrap WORD...` has A, and waits for B, which HOLDER holds. Sets WAITER; its messages are in `said`.
-waits_under() {
-	hold "$B"
-	background "$FAIRLOCK" wrap -v "$@" 2>said
-	WAITER=$!
-	wait_until waits_for "$B"
-}
-
 @test "locks on three nodes are held together, renewed, and given back" {
 	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap -l 1s -k 100ms --also "$C" --also "$A" "$B" sh -c \
@@ -74,32 +63,6 @@ waits_under() {
 	assert_line --index 3 --regexp "^$A=[0-9]+\$"
 	assert_equal "${#lines[@]}" 6
 	all_free
-}
-
-@test "while it waits for a lock on one node, that on another node is renewed" {
-	waits_under -l 1s --also "$A" --also "$C" "$B" true
-	wait_until eval '[ "$(grep -c "renewed lock $A" said)" -ge 4 ]'
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-	run ! grep 'beginning anew' said
-	all_free
-}
-
-@test "when the slot of a lock moves while it is held with others, COMMAND goes on under the same token" {
-	local slot
-
-	background "$FAIRLOCK" wrap -l 10s --also "$A" --also "$C" "$B" sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 7'
-	WAITER=$!
-	wait_until test -e ready
-	slot=$(slot_of "$A")
-	before=$(token "$A")
-	move_slot "$slot" "$OF_C"
-	wait_until eval '[ "$(node_cli "$OF_C" EXISTS "$A")" = 1 ]'
-	assert_equal "$(token "$A")" "$before"
-	touch go
-	ends_with 7 "$WAITER"
-	all_free
-	move_slot "$slot" "$OF_A"
 }
 
 @test "when the node of one lock hangs COMMAND is dead before its lease ends, and the others are given back" {
@@ -118,45 +81,4 @@ waits_under() {
 	grep -q "^fairlock: lost lock $A: " said
 	run ! grep -qE "lost lock ($B|$C)|giving back" said
 	assert_equal "$(node_cli "$OF_B" EXISTS "$B")$(node_cli "$OF_C" EXISTS "$C")" 00
-}
-
-@test "when the node of one lock hangs and the guard dies, the wrapper gives the others back before the connect timeout" {
-	local guard
-
-	own_cluster
-	kill_node "$(replica_of "$OF_A")"
-	background "$FAIRLOCK" wrap -v -l 15s --connect-timeout 8s --also "$A" --also "$C" "$B" \
-		sh -c 'echo "$PPID" >guard; exec sleep 60' 2>said
-	WRAPPER=$!
-	wait_until test -s guard
-	stop_node "$OF_A"
-	guard=$(cat guard)
-	kill -KILL "$guard"
-	wait_until eval 'grep -q "gave lock $C back" said && grep -q "gave lock $B back" said'
-	assert_equal "$(node_cli "$OF_B" EXISTS "$B")$(node_cli "$OF_C" EXISTS "$C")" 00
-	run -0 sed -nE "s/.*gave lock ($B|$C) back in ([0-9]+)(ms|s).*/\\3/p" said
-	assert_output $'ms\nms'
-	continue_node "$OF_A"
-	status_of "$WRAPPER"
-	assert_equal "$STATUS" 76
-}
-
-@test "when the node of the lock that it has fails over while it waits, the lock and the place are kept" {
-	own_cluster
-	waits_under -l 15s --also "$A" "$B" true
-	before=$(token "$A")
-	kill_node "$OF_A"
-	wait_until has_moved "$(slot_of "$A")" "$OF_A"
-	wait_until eval '[ "$(token "$A")" = "$before" ]'
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-	run ! grep 'beginning anew' said
-}
-
-@test "when the node of a later lock cannot be reached the status is 69, and those before are given back" {
-	own_cluster
-	kill_node "$(replica_of "$OF_C")"
-	stop_node "$OF_C"
-	run -69 "$FAIRLOCK" wrap --also "$A" --also "$B" "$C" true
-	assert_equal "$(node_cli "$OF_A" EXISTS "$A")$(node_cli "$OF_B" EXISTS "$B")" 00
 }

@@ -76,36 +76,6 @@ waits_at() {
 	run -7 "$FAIRLOCK" wrap --url "$FAIRLOCK_URL/0" job sh -c 'exit 7'
 }
 
-@test "a wrap can hold locks in different slots inside one another, and one of them twice" {
-	run -7 "$FAIRLOCK" wrap a "$FAIRLOCK" wrap b "$FAIRLOCK" wrap c "$FAIRLOCK" wrap a sh -c '
-		"$FAIRLOCK" status -q a && "$FAIRLOCK" status -q b && "$FAIRLOCK" status -q c && exit 7'
-	for name in a b c; do
-		run -1 "$FAIRLOCK" status -q "$name"
-	done
-	[ "$(printf '%s\n' a b c | while read -r name; do owner_of "$(slot_of "$name")"; done | sort -u | wc -l)" -gt 1 ]
-}
-
-@test "one call of status shows locks in different slots" {
-	owner=$("$FAIRLOCK" acquire b)
-	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE a b c
-	[ "$(echo "$output" | awk '{ print $1 $2 }' | paste -sd ' ')" = 'afree bheld cfree' ]
-	"$FAIRLOCK" release --owner "$owner" b
-}
-
-@test "metrics show the locks of all masters, each once" {
-	owner=$("$FAIRLOCK" acquire b)
-	"$FAIRLOCK" wrap a true
-	"$FAIRLOCK" wrap c true
-	for port in $CLUSTER_PORTS; do
-		run -0 "$FAIRLOCK" status --prometheus --url "redis://127.0.0.1:$port"
-		assert_equal "$(grep -E '^fairlock_held\{lock="[abc]"\}' <<<"$output" | grep -oE '[abc]".*')" $'a"} 0\nb"} 1\nc"} 0'
-		assert_equal "$(grep -c '^# TYPE fairlock_held ' <<<"$output")" 1
-	done
-	run -0 "$FAIRLOCK" status --prometheus c b
-	assert_line 'fairlock_locks 2'
-	"$FAIRLOCK" release --owner "$owner" b
-}
-
 @test "release --force and queue --remove reach a holder and a waiter that use other nodes" {
 	hold_job -l 20s
 	queue_up 1 --url "redis://127.0.0.1:$OWNER"
@@ -129,6 +99,16 @@ waits_at() {
 	export FAIRLOCK_PASSWORD=secret
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	FAIRLOCK_PASSWORD=wrong fails_with 77 'the password from FAIRLOCK_PASSWORD'
+}
+
+@test "release --stop reaches the holder from any node, and hears at once that the lock is free" {
+	local began
+
+	hold_job -l 1h
+	began=$(ms)
+	run -0 "$FAIRLOCK" release --stop --url "redis://127.0.0.1:$(replica_of "$OTHER")" job
+	[ $(($(ms) - began)) -lt 8000 ] # less than it would take to look again
+	ends_with 124 "$HOLDER"
 }
 
 # ---- Moving the slot
@@ -164,19 +144,6 @@ waits_at() {
 	"$FAIRLOCK" release --owner "$owner" job
 	wait "$waiter"
 	[ -e ran ]
-}
-
-@test "when a slot moves the holder keeps its token, the waiters their order, and all go to the new node" {
-	hold_job -l 9s
-	queue_up_to 3
-	wait_until waits_at "$OWNER" 3
-	move_slot "$SLOT" "$OTHER"
-	wait_until waits_at "$OTHER" 3
-	wait_until still_held cluster_cli
-	queue_up 4
-	wait_until waits_at "$OTHER" 4
-	held_on
-	all_went_well 4
 }
 
 @test "when a slot moves slowly, key by key, the holder keeps its token and the waiters their order" {
@@ -257,17 +224,6 @@ job_is_gone() {
 
 # ---- Failover
 
-@test "in a gentle failover the holder keeps its token and the waiters their order" {
-	hold_job -l 9s
-	queue_up_to 3
-	new=$(replica_of "$OWNER")
-	fail_over_to "$new"
-	wait_until waits_at "$new" 3
-	wait_until still_held cluster_cli
-	held_on
-	all_went_well 3
-}
-
 @test "when the master is killed the holder keeps its token and the waiters their order" {
 	own_cluster
 	hold_job -l 20s --replicas 1
@@ -279,19 +235,6 @@ job_is_gone() {
 	wait_until waits_at "$(owner_of "$SLOT")" 4
 	held_on
 	all_went_well 4
-}
-
-@test "when the master is stopped the holder keeps its token and the waiters their order" {
-	own_cluster
-	hold_job -l 15s --connect-timeout 1s
-	queue_up_to 3
-	stop_node "$OWNER"
-	wait_until has_moved "$SLOT" "$OWNER"
-	wait_until still_held cluster_cli
-	continue_node "$OWNER"
-	wait_until waits_at "$(owner_of "$SLOT")" 3
-	held_on
-	all_went_well 3
 }
 
 @test "a newcomer during a failover gets the lock within the connect timeout, or status 69" {
@@ -318,32 +261,4 @@ job_is_gone() {
 	all_went_well 1
 }
 
-# Two attempts that had 3 s each would take 6 s.
-@test "the node that has the slot hangs: 69 for who comes when the connect timeout is over" {
-	local from
-
-	own_cluster
-	kill_node "$(replica_of "$OWNER")"
-	stop_node "$OWNER"
-	from=$(date +%s%N)
-	fails_with 69 '' --url "redis://127.0.0.1:$OTHER" --connect-timeout 3s -n
-	[ $((($(date +%s%N) - from) / 1000000)) -lt 5500 ]
-}
-
 cluster_is_down() { node_cli "$OTHER" CLUSTER INFO | grep -q cluster_state:fail; }
-
-kill_owner() {
-	OWNER=$(owner_of "$SLOT")
-	kill_node "$OWNER"
-	wait_until has_moved "$SLOT" "$OWNER"
-}
-
-bring_owner_back() {
-	start_node "$OWNER"
-	wait_until cluster_is_ready
-}
-
-@test "through repeated failovers, with a queue and --replicas 1, holders never overlap and waiters keep their places" {
-	own_cluster
-	fail_often kill_owner bring_owner_back
-}

@@ -35,8 +35,6 @@ as_admin() { REDISCLI_AUTH=$(<state/admin.password) "$CLI" -s run/socket --user 
 
 cli() { as_admin "$@"; } # for functions of the library that look at queues
 
-as_client() { "$CLI" -s run/socket "$@"; }
-
 # refuses CAUSE: with the file `conf`, it ends with status 78 and this message, in which there is no password. (One that
 # serves instead is ended after a while.)
 refuses() {
@@ -54,62 +52,20 @@ words_of_default() {
 		grep -vxE 'commands|keys|channels|databases|alldbs|selectors|-@all|' | sort
 }
 
-check_rule() {
-	serve "$1"
+@test "the clients of fairlock-server may do the same as the rule for all locks, word for word" {
+	assert_equal "$(sed -n "/^rule='/,/'\$/p" "$PROGRAM" | sed -E "s/rule=//; s/'//g" | xargs -n 1 | sort)" \
+		"$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
+	serve system
 	assert_equal "$(words_of_default)" "$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
 	assert_equal "$(as_admin ACL USERS | sort | paste -sd ' ')" 'admin default'
 }
 
-@test "the clients of fairlock-server may do the same as the rule for all locks, word for word" {
-	assert_equal "$(sed -n "/^rule='/,/'\$/p" "$PROGRAM" | sed -E "s/rule=//; s/'//g" | xargs -n 1 | sort)" \
-		"$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
-	check_rule system
-}
-
-@test "on Valkey the clients of fairlock-server may do the same as the rule for all locks" {
-	check_rule valkey
-}
-
-@test "on Redis 8 the clients of fairlock-server may do the same as the rule for all locks" {
-	check_rule redis
-}
-
-@test "the rule for all locks permits what those for one prefix and for looking permit" {
-	assert_equal "$(rule jobs | grep '^+' | sort)" \
-		"$({ rule backup && rule monitor; } | grep '^+' | sort -u)"
-	assert_equal "$(rule jobs | grep '^[~&]')" $'~*\n&redisson_lock__channel:*'
-}
-
-check_attacks() {
-	local before
-
-	serve "$1"
-	"$FAIRLOCK" acquire --lease 1h job
-	before=$(as_admin CONFIG GET '*'; as_admin --raw KEYS '*' | sort)
-	each_is_refused as_client
-	no_way_out as_client
-	assert_equal "$(as_admin CONFIG GET '*'; as_admin --raw KEYS '*' | sort)" "$before"
-	"$FAIRLOCK" status -q job
-}
-
-@test "the server refuses its clients each dangerous command, also in a script" {
-	check_attacks system
-}
-
-@test "Valkey refuses its clients each dangerous command, also in a script" {
-	check_attacks valkey
-}
-
-@test "Redis 8 refuses its clients each dangerous command, also in a script" {
-	check_attacks redis
-}
-
 followed() { grep -q released followed; }
 
-check_commands() {
+@test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
 	local owner
 
-	serve "$1"
+	serve system
 	owner=$("$FAIRLOCK" acquire --lease 1m job)
 	background "$FAIRLOCK" log --follow --json >followed
 	background "$FAIRLOCK" wrap job true
@@ -140,68 +96,12 @@ check_commands() {
 	assert_equal "$(as_admin ACL LOG)" ''
 }
 
-@test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
-	check_commands system
-}
-
-@test "every command of fairlock works on fairlock-server with Valkey" {
-	check_commands valkey
-}
-
-@test "every command of fairlock works on fairlock-server with Redis 8" {
-	check_commands redis
-}
-
-check_doctor() {
-	serve "$1"
-	run -0 "$FAIRLOCK" doctor
-	run -0 "$FAIRLOCK" doctor --url "unix:$PWD/run/socket?user=admin" --password-file state/admin.password
-	assert_output --partial 'append-only file'
-	assert_output --partial 'no maxmemory'
-}
-
-@test "doctor finds nothing worse than a note on fairlock-server, for clients and for its administrator" {
-	check_doctor system
-	check_doctor_of_tcp
-}
-
-@test "doctor finds nothing worse than a note on fairlock-server with Valkey" {
-	check_doctor valkey
-}
-
-@test "doctor finds nothing worse than a note on fairlock-server with Redis 8" {
-	check_doctor redis
-}
-
-check_doctor_of_tcp() {
-	kill "$SERVED"
-	wait "$SERVED" || true
-	echo "url = redis://:SESAME@127.0.0.1:$(free_port)" >conf
-	serve
-	run -0 "$FAIRLOCK" doctor --url "$(sed 's/url = //' conf)"
-	echo "$(<state/admin.password)" >password
-	run -0 "$FAIRLOCK" doctor --url "$(sed 's/url = //; s/:SESAME/admin:/' conf)" --password-file password
-	assert_output --partial 'fsync always: nothing is lost'
-}
-
 @test "only the user of the server can read its files, and the socket is for its group" {
 	umask 000
 	serve
 	assert_equal "$(stat -c %a state/admin.password state/server.conf run/socket | paste -sd ' ')" '600 600 660'
 	assert_equal "$(find state -perm /077 ! -path state)" ''
 	run -1 grep -rqF "$(<state/admin.password)" state/server.conf log
-}
-
-@test "the administrator's password is a new one whenever the server starts" {
-	local before
-
-	serve
-	before=$(<state/admin.password)
-	[ "${#before}" = 64 ]
-	kill "$SERVED"
-	wait "$SERVED" || true
-	serve
-	[ "$(<state/admin.password)" != "$before" ]
 }
 
 check_restart() {
@@ -248,8 +148,6 @@ check_restart() {
 	run -77 "$FAIRLOCK" wrap job true
 	FAIRLOCK_PASSWORD=SESAME "$FAIRLOCK" wrap job true
 	run -1 grep -rq SESAME state log
-	REDISCLI_AUTH=SESAME each_is_refused as_client
-	REDISCLI_AUTH=SESAME no_way_out as_client
 }
 
 @test "the password of the server may stand in the configuration file, or in a file that this one names" {
@@ -267,31 +165,6 @@ check_restart() {
 	serve
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
 	FAIRLOCK_PASSWORD='# OTHER' "$FAIRLOCK" wrap job true
-}
-
-@test "with a name in the URL, the server listens on all addresses; with localhost, on that" {
-	local port
-
-	port=$(free_port)
-	echo "url = redis://:SESAME@lock1.example.com:$port" >conf
-	serve
-	run ss -Htlnp
-	assert_line --regexp " (0\.0\.0\.0|\*):$port .*pid=$SERVED,"
-	kill "$SERVED"
-	wait "$SERVED" || true
-	echo "url = redis://:SESAME@localhost:$port" >conf
-	serve
-	run ss -Htlnp
-	assert_line --regexp " 127\.0\.0\.1:$port .*pid=$SERVED,"
-	refute_line --regexp " (0\.0\.0\.0|\*|\[::\]):$port "
-}
-
-@test "settings in the second file go before those of fairlock-server" {
-	printf 'maxmemory 64mb\nappendfsync everysec\n' >settings
-	serve
-	assert_equal "$(as_admin CONFIG GET maxmemory | sed -n 2p)" 67108864
-	assert_equal "$(as_admin CONFIG GET appendfsync | sed -n 2p)" everysec
-	run -0 "$FAIRLOCK" doctor
 }
 
 @test "fairlock-server refuses a URL that it cannot serve, with status 78, and does not print the password" {
@@ -361,34 +234,6 @@ check_restart() {
 		kill "$SERVED"
 		wait "$SERVED" || true
 	done
-}
-
-@test "fairlock-server reads a configuration file with a byte order mark and carriage returns as fairlock does" {
-	local port
-
-	port=$(free_port)
-	printf '\xef\xbb\xbfurl = redis://127.0.0.1:%s\r\npassword = SESAME\r\n' "$port" >conf
-	serve
-	assert_equal "$(as_admin CONFIG GET port | sed -n 2p)" "$port"
-	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
-}
-
-@test "fairlock-server goes on with the server that has written its data, as long as that is installed" {
-	serve
-	kill "$SERVED"
-	wait "$SERVED" || true
-	assert_equal "$(cat state/program)" "$PWD/bin/redis-server"
-	mkdir other
-	printf '#!/bin/sh\necho other\n' >other/redis-server
-	chmod +x other/redis-server
-	export PATH=$PWD/other:$PATH
-	serve
-	kill "$SERVED"
-	wait "$SERVED" || true
-	rm bin/redis-server
-	run -0 "$PROGRAM" conf settings
-	assert_output other
-	assert_equal "$(cat state/program)" "$PWD/other/redis-server"
 }
 
 @test "fairlock-server refuses a Redis that is older than 7.0" {

@@ -49,34 +49,6 @@ shows_all_but() {
 	run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
 }
 
-@test "status names the first ranges of missing slots and counts the rest" {
-	lone_node 0 100
-	# shellcheck disable=SC2046
-	node_does "$NODE" CLUSTER ADDSLOTS 102 $(seq 1000 1000 10000)
-	shows_all_but 'slots 101, 103-999, 1001-1999, 2001-2999, 3001-3999, 4001-4999 and 6 more ranges: no node has them' 69 status
-}
-
-@test "a lock whose slot is served is shown as usual, and one whose slot is missing gets status 69" {
-	lone_node 0 8191
-	"$FAIRLOCK" wrap job true
-	run -0 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME job
-	assert_output job
-	assert_equal "$stderr" ''
-	run -0 "$FAIRLOCK" queue --noheadings job
-	run -0 "$FAIRLOCK" log --noheadings -o EVENT job
-	assert_line granted
-	run -0 "$FAIRLOCK" status --prometheus job
-	refute_line --partial 'fairlock_unseen_slots '[0-9]
-	for command in status queue log 'status --prometheus'; do
-		# shellcheck disable=SC2086
-		run -69 --separate-stderr "$FAIRLOCK" $command a
-		[[ $stderr = *": no node of the cluster has this lock's slot; see fairlock doctor" ]]
-	done
-	run -69 --separate-stderr "$FAIRLOCK" status --noheadings -o NAME a job
-	assert_output job
-	[[ $stderr = *": no node of the cluster has this lock's slot; see fairlock doctor" ]]
-}
-
 @test "doctor finds some slots, and all slots, that no node has" {
 	lone_node
 	run -2 "$FAIRLOCK" doctor --json
@@ -102,36 +74,6 @@ shows_all_but() {
 	assert_line 'fairlock_unseen_slots 0'
 }
 
-# This is a cluster's default: when slots are missing it serves none.
-@test "status names missing slots and those that the cluster refuses to serve" {
-	lone_node 0 16383
-	"$FAIRLOCK" wrap job true
-	node_does "$NODE" CONFIG SET cluster-require-full-coverage yes
-	# shellcheck disable=SC2046
-	node_does "$NODE" CLUSTER DELSLOTS $(seq 8192 16383)
-	wait_until is_down
-	local missing="slots 8192-16383: no node has them; slots 0-8191: cannot use $FAIRLOCK_URL: the cluster is down"
-	shows_all_but "$missing" 69 status
-	[ -z "$output" ]
-	shows_all_but "$missing" 69 status --prometheus
-	[ -z "$output" ]
-	run -2 "$FAIRLOCK" doctor
-	assert_output --partial 'slots 8192-16383: no node has them'
-	node_cli "$NODE" FLUSHALL
-	shows_all_but 'slots 8192-16383: no node has them' 69 status
-	shows_all_but 'slots 8192-16383: no node has them' 69 status --prometheus
-	assert_line 'fairlock_unseen_slots 8192'
-}
-
-is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
-
-@test "doctor names the missing slots of a lock" {
-	lone_node 0 8191
-	run -2 "$FAIRLOCK" doctor --json a
-	assert_equal "$(jq -r '.findings[] | select(.severity == "error") | .finding' <<<"$output")" \
-		'slots 8192-16383: no node has them'
-}
-
 @test "status, metrics and doctor name a dead master without a replica with its slots, and show the rest" {
 	start_cluster --cluster-require-full-coverage no
 	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
@@ -152,17 +94,4 @@ is_down() { node_cli "$NODE" CLUSTER INFO | grep -q cluster_state:fail; }
 	assert_equal "$(jq '.server.addresses | length' <<<"$output")" 2
 	run -2 "$FAIRLOCK" doctor
 	assert_output --partial 'slots 10922-16383'
-}
-
-@test "status counts a master that hangs as missing after the connect timeout" {
-	start_cluster --cluster-require-full-coverage no --cluster-node-timeout 60000
-	FAIRLOCK_URL=redis://127.0.0.1:$(owner_of 5337)
-	"$FAIRLOCK" wrap job true
-	hung=$(owner_of 15495)
-	stop_node "$hung"
-	shows_all_but "slots 10922-16383: cannot reach redis://127.0.0.1:$hung: no reply in time" 69 status --all --noheadings -o NAME
-	assert_output job
-	continue_node "$hung"
-	run -0 "$FAIRLOCK" status --all --noheadings -o NAME
-	assert_output job
 }

@@ -75,14 +75,6 @@ servers() {
 	refute at_home grep -q SECRET "/proc/$pid/environ"
 }
 
-@test "the server's files and its socket belong to the user alone, although the caller's umask is 0" {
-	new_home
-	at_home sh -c 'umask 0; exec "$0" start' "$local_program"
-	local_cli SET a b
-	assert_equal "$(stat -c %a "$(folder)/socket")" 700
-	assert_equal "$(find "$(folder)" -type f -perm /077)" ''
-}
-
 # scheduling PID: prints processors, nice value, I/O class, policy and OOM score of a process in the new home
 scheduling() {
 	# shellcheck disable=SC2016
@@ -173,18 +165,6 @@ server_is_gone() {
 	assert_equal "$(local_cli CONFIG GET appendfsync | tail -n 1)" no
 }
 
-@test "the private server is Valkey where there is no Redis" {
-	use_server valkey
-	new_home
-	hide_servers redis-server
-	pid=$(at_home env PATH="${SERVER%/*}:$PATH" "$local_program" start)
-	[ "$pid" -gt 0 ]
-	assert_equal "$(at_home cat "/proc/$pid/comm")" valkey-server
-	assert_equal "$(at_home "$local_program" pid)" "$pid"
-	assert_equal "$(at_home "$local_program" is-server "$pid")" yes
-	local_cli INFO server | grep -q '^valkey_version:'
-}
-
 @test "the server's data survives its death" {
 	new_home
 	first=$(at_home "$local_program" start)
@@ -193,29 +173,6 @@ server_is_gone() {
 	second=$(at_home "$local_program" start)
 	[ "$first" -ne "$second" ]
 	wait_until eval '[ "$(local_cli DBSIZE)" = 100 ]'
-}
-
-@test "the server loads an append-only file that was cut short" {
-	new_home
-	pid=$(at_home "$local_program" start)
-	local_cli SET first 1
-	local_cli SET second 2
-	kill_server "$pid"
-	file=$(find "$(folder)" -name '*.aof' -size +0 | grep -v base | head -n 1)
-	truncate -s -5 "$file"
-	at_home "$local_program" start
-	wait_until eval '[ "$(local_cli GET first)" = 1 ]'
-	assert_equal "$(local_cli EXISTS second)" 0
-}
-
-@test "the server's pid is known only while it lives" {
-	new_home
-	assert_equal "$(at_home "$local_program" pid)" 0
-	pid=$(at_home "$local_program" start)
-	assert_equal "$(at_home "$local_program" is-server "$pid")" yes
-	assert_equal "$(at_home "$local_program" is-server 1)" no
-	at_home kill -9 "$pid"
-	wait_until eval '[ "$(at_home "$local_program" pid)" = 0 ]'
 }
 
 @test "the message of a server that cannot live is passed on, and it is not started as fast as clients ask" {
@@ -295,31 +252,4 @@ hide_servers() {
 		assert_output --partial FAIRLOCK_URL
 		rm "$BATS_TEST_TMPDIR/home.ready"
 	done
-}
-
-is_loading() { local_cli PING | grep -q LOADING; }
-
-aof_is_rewritten() { local_cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
-
-# start_in_home OPTION...: a server in the folder of the private one. Sets SERVER_PID.
-start_in_home() {
-	(cd "$(folder)" && exec "$SERVER" --port 0 --unixsocket socket --save '' --appendonly yes --rdbcompression no "$@") \
-		>/dev/null 3>&- 4>&- &
-	SERVER_PID=$!
-}
-
-@test "a job waits for a private server that somebody else has started and that still reads its data" {
-	new_home
-	at_home "$local_program" open
-	start_in_home
-	wait_until local_cli PING
-	local_cli EVAL 'for i = 1, 40 do redis.call("SET", i, string.rep("x", 3000)) end' 0
-	local_cli BGREWRITEAOF >/dev/null
-	wait_until aof_is_rewritten
-	kill "$SERVER_PID"
-	wait "$SERVER_PID" || true
-	start_in_home --key-load-delay 50000 --loading-process-events-interval-bytes 1024
-	wait_until is_loading
-	run -7 at_home timeout 60 "$FAIRLOCK" wrap --connect-timeout 30s job sh -c 'exit 7'
-	kill -9 "$SERVER_PID"
 }

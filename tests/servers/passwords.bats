@@ -38,21 +38,6 @@ start_with_password() {
 # configure FILE LINE...
 configure() { printf '%s\n' "${@:2}" >"$1"; }
 
-# own_files: the system's configuration file is `system`, and the user's one is `user`
-own_files() {
-	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
-	mkdir .config
-	: >system
-	ln -s ../user .config/fairlock.conf
-	: >user
-}
-
-# there STATUS [NAME=VALUE...] WORD...: `fairlock WORD...` with these files
-there() {
-	# shellcheck disable=SC2016
-	run "-$1" unshare -rm sh -c 'mount -t tmpfs none /etc && cp system /etc/fairlock.conf && exec env "$@"' sh "${@:2}"
-}
-
 @test "on one level FAIRLOCK_PASSWORD goes first, then a password file, then the URL" {
 	start_with_password
 	local right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
@@ -90,18 +75,6 @@ there() {
 	assert_output --regexp 'it wants a password: --password-file$'
 	REDISCLI_AUTH=SECRET run -77 "$FAIRLOCK" wrap -u "$socket" job true
 	FAIRLOCK_PASSWORD=other run -0 "$FAIRLOCK" wrap -u "redis://backup:SECRET@127.0.0.1:$PORT" job true
-}
-
-@test "the user's file goes before the system's, and a password of the system's file is for its URL" {
-	start_with_password
-	own_files
-	configure system "url = redis://backup:wrong@127.0.0.1:$PORT"
-	configure user 'password = SECRET'
-	there 0 "$FAIRLOCK" wrap job true
-	configure system 'password = SECRET'
-	configure user "url = $socket"
-	there 77 "$FAIRLOCK" wrap job true
-	assert_output --regexp 'it wants a password: FAIRLOCK_PASSWORD or --password-file$'
 }
 
 @test "a message about a refused password names its source" {
@@ -220,27 +193,6 @@ shown_nowhere() {
 	shown_nowhere -u "$socket" --password-file file
 	printf 'url = %s\npassword = SECRET\n' "$url" >conf
 	shown_nowhere --config conf
-}
-
-@test "an inherited password is passed on to COMMAND in the same variable and in no other" {
-	start_with_password
-	for variable in FAIRLOCK_PASSWORD REDISCLI_AUTH; do
-		run -0 env "$variable=SECRET" "FAIRLOCK_URL=$socket" "$FAIRLOCK" wrap job sh -c 'env | grep SECRET'
-		assert_output "$variable=SECRET"
-	done
-}
-
-@test "the keeper of acquire --while-pid does not show the password" {
-	local keeper
-
-	start_with_password
-	background sleep 600
-	"$FAIRLOCK" acquire --while-pid $! -u "redis://backup:SECRET@127.0.0.1:$PORT" job
-	run -0 pgrep -f -d ' ' -- "while-pid $! "
-	for keeper in $output; do
-		run -0 arguments_and_environment "$keeper"
-		refute_output --partial SECRET
-	done
 }
 
 @test "no password of a URL in a command line or a reason goes to the server" {

@@ -1,5 +1,4 @@
 # Servers that cannot serve, answer nonsense or refuse: each ends with its own status and message.
-# For servers that mean harm see hostile.bats.
 load ../lib/helpers
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
@@ -32,55 +31,33 @@ refuses() {
 	assert_line --regexp "^fairlock: \[ +[0-9.]+\] the server says: $2"
 }
 
-@test "without a server wrap ends with 69 at once and names the place" {
-	FAIRLOCK_URL=unix:$PWD/nowhere run -69 timeout 10 "$FAIRLOCK" wrap job true
-	one_line "cannot reach unix:$PWD/nowhere: No such file or directory"
+# is_useless STATUS WORDS COMMAND...: this command ends with STATUS, and has WORDS in its one line
+is_useless() {
+	run -"$1" timeout 20 "$FAIRLOCK" "${@:3}"
+	one_line "$2"
 }
 
-@test "a port on which nobody listens gives status 69" {
-	FAIRLOCK_URL=redis://127.0.0.1:1 run -69 timeout 10 "$FAIRLOCK" status
-	one_line 'cannot reach redis://127.0.0.1:1: Connection refused'
+@test "a server that is not there ends each command with 69, and its name and the cause" {
+	is_useless 69 "cannot reach unix:$PWD/nowhere: No such file or directory" wrap -u "unix:$PWD/nowhere" job true
+	is_useless 69 'cannot reach redis://127.0.0.1:1: Connection refused' status -u redis://127.0.0.1:1
+	is_useless 69 'cannot reach redis://no.such.host.invalid' status -u redis://no.such.host.invalid
 }
 
-@test "a host that is not known gives status 69" {
-	FAIRLOCK_URL=redis://no.such.host.invalid run -69 timeout 20 "$FAIRLOCK" status
-	one_line 'cannot reach redis://no.such.host.invalid'
-}
+@test "what is no server of ours ends wrap with 70, or with 69 after the connect timeout if it does not answer" {
+	local how status words
 
-@test "an HTTP server gives status 70, because its reply makes no sense" {
-	nonsense http
-	run -70 timeout 10 "$FAIRLOCK" wrap job true
-	one_line "cannot understand unix:$PWD/listener: it is no Redis or Valkey server"
-}
-
-@test "a server that closes every connection gives status 69 after the connect timeout" {
-	nonsense close
-	run -69 timeout 10 "$FAIRLOCK" wrap --connect-timeout 200ms job true
-	one_line 'cannot reach'
-}
-
-@test "a server that sends half a reply gives status 69 after the connect timeout" {
-	nonsense half
-	run -69 timeout 10 "$FAIRLOCK" wrap --connect-timeout 200ms job true
-	one_line 'no reply in time'
-}
-
-@test "a server that does not reply gives status 69 after the connect timeout" {
-	nonsense silent
-	run -69 timeout 10 "$FAIRLOCK" acquire --connect-timeout 200ms job
-	one_line 'no reply in time'
-}
-
-@test "a reply of the wrong type gives status 70" {
-	nonsense wrong
-	run -70 timeout 10 "$FAIRLOCK" wrap job true
-	one_line 'its reply makes no sense'
-}
-
-@test "a server or proxy that refuses HELLO 3 gives status 69 with its reason" {
-	nonsense proxy
-	run -69 timeout 10 "$FAIRLOCK" wrap job true
-	one_line 'it, or a proxy before it, refuses HELLO 3 (RESP3)'
+	while IFS=: read -r how status words; do
+		rm -f listener
+		nonsense "$how"
+		is_useless "$status" "$words" wrap --connect-timeout 200ms job true
+	done <<END
+http:70:cannot understand unix:$PWD/listener: it is no Redis or Valkey server
+wrong:70:its reply makes no sense
+close:69:cannot reach
+half:69:no reply in time
+silent:69:no reply in time
+proxy:69:it, or a proxy before it, refuses HELLO 3 (RESP3)
+END
 }
 
 @test "a wrong or missing password gives status 77" {
@@ -102,20 +79,6 @@ refuses() {
 	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap job true
 }
 
-@test "a password in --url is not seen in the arguments of the running wrapper" {
-	local port
-	port=$(free_port)
-	start_server --port "$port" --bind 127.0.0.1
-	cli CONFIG SET requirepass sesame >/dev/null
-	background "$FAIRLOCK" wrap -u "redis://:sesame@127.0.0.1:$port" job sh -c 'env >environment; sleep 600'
-	local wrapper=$!
-	wait_until test -s environment
-	run -0 ps -ww -o args= -p "$wrapper" --ppid "$wrapper"
-	assert_output --partial "127.0.0.1:$port"
-	refute_output --partial sesame
-	run -1 grep -q sesame environment
-}
-
 @test "a user without permission gets status 77 with the command that was denied" {
 	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -evalsha -eval >/dev/null
@@ -126,15 +89,6 @@ refuses() {
 	assert_output "fairlock: cannot use $FAIRLOCK_URL?user=eve: it denies one of the keys job, redisson_lock_*:{job}, fairlock*:{job}"
 	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap -v job true
 	assert_output --partial 'needed: job redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock:{job} fairlock_log:{job}'
-}
-
-@test "a command and key that were denied are cut with dots" {
-	start_server
-	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -flushall -pexpire >/dev/null
-	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap job true
-	assert_output --partial ": this user may not run 'PEXPIRE job'; see"
-	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap deploy-to-production-in-europe true
-	assert_output --partial ": this user may not run 'PEXPIRE deploy-to-production...'; see"
 }
 
 @test "a database that does not exist gives status 78" {
@@ -162,13 +116,6 @@ refuses() {
 	done
 }
 
-@test "a name that shares keys with another spelling of it gives status 64" {
-	start_server
-	"$FAIRLOCK" wrap x true
-	run -64 "$FAIRLOCK" wrap '{x}' true
-	assert_output --partial 'shares keys with lock x'
-}
-
 # Prints all that the server keeps of lock x.
 left() { cli --raw EVAL "return {redis.call('KEYS', '*'), redis.call('HGETALL', 'x'), redis.call('HGETALL', 'fairlock:{x}')}" 0 | sort; }
 
@@ -191,14 +138,6 @@ install the same version on all hosts"
 	run -0 "$FAIRLOCK" status -q x
 }
 
-@test "a user that may not subscribe gets status 77 and leaves no lock" {
-	start_server
-	cli ACL SETUSER eve on '>pw' '~*' resetchannels +@all >/dev/null
-	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 timeout 10 "$FAIRLOCK" wrap job true
-	assert_output --regexp "^fairlock: cannot use $FAIRLOCK_URL\?user=eve: it denies channel redisson_lock__channel:\{job\}:[0-9a-f]+\.\.\.; see fairlock doctor\$"
-	[ "$(cli EXISTS job)" = 0 ]
-}
-
 @test "a server that cannot serve now: 69, the cause and the remedy; its own words with -v" {
 	start_server --save '3600 1' --lua-time-limit 100
 	cli CONFIG SET maxmemory 1 >/dev/null
@@ -219,12 +158,6 @@ install the same version on all hosts"
 }
 
 is_busy() { cli PING | grep -q BUSY; }
-
-@test "a server without a command that fairlock needs: 69, naming it" {
-	start_server --rename-command EVALSHA ''
-	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
-	says 'unknown command EVALSHA: renamed, or the server predates 6.2'
-}
 
 @test "protected mode: 77 from another host; with a password it serves" {
 	load ../lib/network
@@ -318,55 +251,18 @@ obtains_nothing() {
 
 # A server that cannot grant locks still knows which are held.
 @test "--skip hides no outage: 69 when the server refuses a free lock, 0 when it says that the lock is held" {
-	local owner cause
+	local owner
 
-	load ../lib/network
-	start_server_on_small_disk
-	for cause in 'maxmemory 1' 'min-replicas-to-write 1' 'replicaof 127.0.0.1 1' misconf; do
-		owner=$("$FAIRLOCK" acquire job)
-		begin_trouble "$cause"
-		obtains_nothing 0 ''
-		run -75 timeout 20 "$FAIRLOCK" wrap -n --connect-timeout 500ms job true
-		assert_output --partial 'held by hand until'
-		end_trouble "$cause"
-		"$FAIRLOCK" release --owner "$owner" job
-		begin_trouble "$cause"
-		case $cause in
-		maxmemory*) obtains_nothing 69 'its memory is full (maxmemory); see fairlock doctor' ;;
-		min*) obtains_nothing 69 'it has too few replicas (min-replicas-to-write); see fairlock doctor' ;;
-		replicaof*) obtains_nothing 69 'it is a replica, which takes no writes; see fairlock doctor' ;;
-		misconf) obtains_nothing 69 'it cannot save its data, and takes no writes; see fairlock doctor' ;;
-		esac
-		end_trouble "$cause"
-	done
-}
-
-write_is_taken() { cli SET filler 1 | grep -q OK; }
-
-begin_trouble() {
-	case $1 in
-	misconf) fill_disk ;;
-	replicaof*) cli REPLICAOF 127.0.0.1 1 >/dev/null ;;
-	*) cli CONFIG SET ${1% *} "${1#* }" >/dev/null ;;
-	esac
-}
-
-end_trouble() {
-	case $1 in
-	misconf)
-		empty_disk
-		wait_until write_is_taken
-		;;
-	replicaof*) cli REPLICAOF NO ONE >/dev/null ;;
-	*) cli CONFIG SET ${1% *} 0 >/dev/null ;;
-	esac
-}
-
-@test "on Valkey, too, a server without a command that the scripts call: 69" {
-	use_server valkey
-	start_server --rename-command PEXPIRE ""
-	run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
-	says "it lacks a command: renamed, or the server is too old; see fairlock doctor"
+	start_server
+	owner=$("$FAIRLOCK" acquire job)
+	cli CONFIG SET min-replicas-to-write 1 >/dev/null
+	obtains_nothing 0 ''
+	run -75 timeout 20 "$FAIRLOCK" wrap -n --connect-timeout 500ms job true
+	assert_output --partial 'held by hand until'
+	cli CONFIG SET min-replicas-to-write 0 >/dev/null
+	"$FAIRLOCK" release --owner "$owner" job
+	cli CONFIG SET min-replicas-to-write 1 >/dev/null
+	obtains_nothing 69 'it has too few replicas (min-replicas-to-write); see fairlock doctor'
 }
 
 @test "a server without a command that the scripts call: 69, and no lock without a time to live" {
@@ -379,28 +275,5 @@ end_trouble() {
 		says 'it lacks a command: renamed, or the server is too old; see fairlock doctor'
 		[ "$command" = PTTL ] || [ "$(cli EXISTS job)" = 0 ]
 		stop_server
-	done
-}
-
-@test "wrap says why a server cannot be reached in the words of the system" {
-	local program words programs=("$FAIRLOCK")
-
-	[ ! -e "$FAIRLOCK-full" ] || programs+=("$FAIRLOCK-full") # without musl there is one program
-	load ../lib/network
-	new_network
-	"$NEAR" ip route add unreachable 10.78.0.1
-	touch file
-	for program in "${programs[@]}"; do
-		for words in 'redis://127.0.0.1:1 Connection refused' "redis://10.78.0.1:1 $NO_ROUTE" \
-			"redis://10.79.0.1:1 $NO_NETWORK" "unix:$PWD/none No such file or directory" \
-			"unix:$PWD/file Connection refused"; do
-			run -69 "$NEAR" timeout 20 "$program" wrap -u "${words%% *}" job true
-			assert_output --regexp "^fairlock: cannot reach .*: ${words#* }\$"
-		done
-	done
-	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
-	for program in "${programs[@]}"; do
-		run -69 "$NEAR" timeout 20 "$program" wrap --connect-timeout 300ms -u redis://10.77.0.3:1 job true
-		assert_output --regexp "^fairlock: cannot reach redis://10.77.0.3:1: $TIMED_OUT\$"
 	done
 }

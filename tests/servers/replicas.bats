@@ -142,20 +142,6 @@ waiting_for_replicas() {
 	refute_output --partial 'beginning anew'
 }
 
-@test "a wrap whose renewals have too few replicas frees the lock at once when a signal ends its wait" {
-	background "$FAIRLOCK" wrap b sleep 600
-	wait_until "$FAIRLOCK" status -q b
-	background "$FAIRLOCK" wrap -v -l 4s --replicas 2 --also a b true 2>said
-	local waiter=$!
-	wait_until grep -q 'waiting for lock b' said
-	stop_node "$REPLICA"
-	sleep 4.5 # the last renewal that counted is over
-	kill -TERM "$waiter"
-	ends_with 143 "$waiter"
-	[ "$(node_cli "$MASTER" EXISTS a)" = 0 ]
-	run ! grep -q 'giving back' said
-}
-
 # A repeated grant still writes something: else servers from 7.2 on would not wait for replicas.
 @test "a connection lost between the grant and the replicas' answer makes wrap wait for the replicas again" {
 	stop_node "$REPLICA"
@@ -198,49 +184,7 @@ waiting_for_replicas() {
 	nothing_left
 }
 
-# ---- Several holders
-
-@test "slots and shared holds are granted and renewed if the replicas confirm it; else the grant is undone, and no other" {
-	local kind owner other
-
-	cli() { node_cli "$MASTER" "$@"; }
-	for kind in '--slots 3' --shared; do
-		# shellcheck disable=SC2086
-		run -7 "$FAIRLOCK" wrap -l 5s --replicas 2 $kind job sh -c 'sleep 6; exit 7'
-		# shellcheck disable=SC2086
-		read -r other _ < <("$FAIRLOCK" acquire --replicas 2 $kind job)
-		[ -n "$(node_cli "$REPLICA" ZSCORE 'fairlock_holders:{job}' "$other")" ]
-		stop_node "$REPLICA"
-		# shellcheck disable=SC2086
-		run -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 $kind job
-		assert_output 'fairlock: cannot get lock job: only 1 of 2 replicas confirmed it'
-		has_holders 1
-		# shellcheck disable=SC2086
-		run -0 "$FAIRLOCK" wrap --replicas 1 $kind job true
-		continue_node "$REPLICA"
-		"$FAIRLOCK" release --owner "$other" job
-		nothing_left
-	done
-}
-
 # ---- Failovers
-
-@test "a grant that all replicas have survives the death of the master" {
-	own_sentinels
-	use_master
-	for _ in 1 2 3; do
-		owner=$("$FAIRLOCK" acquire --replicas 2 -l 1m job)
-		old=$(master_port)
-		kill_node "$old"
-		wait_until has_new_master "$old"
-		[ "$(master_cli HKEYS job)" = "$owner" ]
-		run -75 "$FAIRLOCK" wrap -n --connect-timeout 10s job touch overlap
-		[ ! -e overlap ]
-		"$FAIRLOCK" release --owner "$owner" job
-		start_node "$old"
-		wait_until sentinels_are_ready
-	done
-}
 
 # Both replicas hang, cut off, during the grant. So the next master does not know of it.
 @test "after a failover a holder takes up a grant that no replica had, under its token and before the waiter gets it" {
@@ -263,18 +207,3 @@ waiting_for_replicas() {
 }
 
 is_held_under() { [ "$(master_cli HGET 'fairlock:{job}' token)" = "$1" ]; }
-
-@test "a holder whose lock belongs to another owner after a failover stops at its next renewal" {
-	own_sentinels
-	use_master
-	hold_job -l 12s --connect-timeout 1s
-	stop_node "$MASTER"
-	wait_until has_new_master "$MASTER"
-	# what a failover that lost the grant would allow, before or after the holder has come back
-	master_cli DEL job 'fairlock:{job}'
-	owner=$("$FAIRLOCK" acquire -n -l 1m job) || skip 'the holder was faster'
-	status_of "$HOLDER"
-	[ "$STATUS" = 76 ]
-	grep -q 'lost lock job: it is held by' holder.err
-	[ "$(master_cli HKEYS job)" = "$owner" ]
-}

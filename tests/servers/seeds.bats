@@ -49,17 +49,6 @@ serves() {
 	serves
 }
 
-@test "the first of two seeds takes connections and says nothing: the second serves" {
-	bad silent
-	good
-	serves
-}
-
-@test "nothing listens at the first of two seeds: the second serves" {
-	good
-	serves
-}
-
 # refused URL COMMAND...: the server of the test, which is no cluster, keeps no trace of it
 refused() {
 	run -78 timeout 20 "$FAIRLOCK" "${@:2}" -u "$1" job
@@ -85,45 +74,6 @@ refused() {
 	done
 	[ ! -e ran ]
 	assert_equal "$(cli DBSIZE)" 0
-}
-
-@test "a list of replicas is refused, too" {
-	start_server --port "$PORT" --bind 127.0.0.1 --replicaof 127.0.0.1 1
-	refused "redis://127.0.0.1:$PORT,localhost:$PORT" acquire
-}
-
-@test "a lock in a database that the server does not have leaves no trace in another one" {
-	start_server
-	"$FAIRLOCK" wrap other true
-	cli FLUSHALL
-	run -78 timeout 20 "$FAIRLOCK" acquire -u "$FAIRLOCK_URL?db=99" job
-	assert_equal "$(cli DBSIZE)" 0
-	run -0 timeout 20 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=9" job "$CLI" -s "$SERVER_SOCKET" -n 9 EXISTS job
-	assert_output 1
-}
-
-@test "no seed is a Redis: 70 if the last one is something else, as with one seed" {
-	bad http
-	run -70 timeout 20 "$FAIRLOCK" wrap -u "redis://127.0.0.1:$PORT,127.0.0.1:$BAD" job true
-	assert_output --regexp '^fairlock: cannot understand redis://[0-9.:,]+: it is no Redis or Valkey server$'
-	run -70 timeout 20 "$FAIRLOCK" wrap -u "redis://127.0.0.1:$BAD,127.0.0.1:$BAD" job true
-	assert_output --regexp ': it is no Redis or Valkey server$'
-}
-
-@test "a waiter whose seed became an HTTP server comes back over the other one" {
-	local owner waiter
-
-	good
-	owner=$("$FAIRLOCK" acquire job)
-	background "$FAIRLOCK" wrap job touch ran
-	waiter=$!
-	wait_until in_queue job 1
-	bad http
-	cli CLIENT KILL TYPE pubsub >/dev/null
-	wait_until in_queue job 1
-	"$FAIRLOCK" release --owner "$owner" job
-	ends_with 0 "$waiter"
-	[ -e ran ]
 }
 
 @test "a holder whose cluster is gone writes nothing to the next host of the list, which is no cluster" {

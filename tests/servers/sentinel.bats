@@ -53,13 +53,6 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	fails_with 69 'Connection refused' --url "redis+sentinel://127.0.0.1:$(free_port),127.0.0.1:$(free_port)/mymaster"
 }
 
-@test "if all sentinels hang, wrap ends with 69 soon" {
-	for port in "${sentinel[@]}"; do
-		stop_node "$port"
-	done
-	fails_with 69 'no reply in time' --connect-timeout 1s
-}
-
 @test "if no sentinel knows the master, wrap ends with 69 and says so" {
 	fails_with 69 "cannot find master nobody: sentinel 127.0.0.1:" --url "redis+sentinel://$SENTINELS/nobody"
 }
@@ -99,13 +92,6 @@ promoted() { has_new_master "$1" && old_is_replica "$1"; }
 	FAIRLOCK_PASSWORD=wrong fails_with 77 'or the password from FAIRLOCK_PASSWORD' --sentinel-password-file password
 }
 
-@test "servers may have a password if their sentinels have none" {
-	export NODES_PASSWORD=secret
-	own_sentinels
-	FAIRLOCK_PASSWORD=secret run -7 "$FAIRLOCK" wrap job sh -c 'exit 7'
-	fails_with 77 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
-}
-
 # ---- Never a replica
 
 replica_ports() { tr ' ' '\n' <<<"$SERVER_PORTS" | grep -vx "$(master_port)" | paste -sd ' '; }
@@ -139,40 +125,7 @@ start_wrong_sentinel() {
 	"$FAIRLOCK" release --owner "$owner" job
 }
 
-@test "fairlock uses neither a replica nor a list of a master and its replicas" {
-	read -r -a replicas < <(replica_ports)
-	fails_with 69 'it is a replica, which takes no writes' --url "redis://127.0.0.1:${replicas[0]}"
-	fails_with 78 'a list of hosts is for a cluster' --url "redis://127.0.0.1:${replicas[0]},127.0.0.1:$(master_port)"
-	fails_with 78 'a list of hosts is for a cluster' --url "redis://127.0.0.1:$(master_port),127.0.0.1:${replicas[0]}"
-	[ "$(master_cli EXISTS job)" = 0 ]
-}
-
 # ---- Failover
-
-@test "in a gentle failover the holder keeps its token and the waiters their order" {
-	hold_job -l 10s
-	queue_up_to 3
-	fail_over
-	wait_until still_held master_cli
-	queue_up 4
-	held_on
-	all_went_well 4
-}
-
-@test "a newer waiter supersedes the one before, also after a failover" {
-	hold_job -l 20s
-	queue_up 1
-	queue_up old --supersede
-	queue_up 3
-	queue_up mid --supersede
-	ends_with 75 "$(<waiter.old.pid)"
-	fail_over
-	wait_until still_held master_cli
-	queue_up 2 --supersede
-	ends_with 75 "$(<waiter.mid.pid)"
-	held_on
-	all_went_well 3
-}
 
 @test "when the master is killed the holder keeps its token and the waiters their order" {
 	# A new master may have data that its own replica lacks.
@@ -186,20 +139,6 @@ start_wrong_sentinel() {
 	queue_up 4
 	held_on
 	all_went_well 4
-}
-
-@test "when the master is stopped the holder keeps its token and the waiters their order" {
-	hold_job -l 15s --connect-timeout 1s
-	queue_up_to 3
-	old=$(master_port)
-	stop_node "$old"
-	wait_until has_new_master "$old"
-	wait_until still_held master_cli
-	continue_node "$old"
-	wait_until promoted "$old"
-	held_on
-	all_went_well 3
-	run -1 "$FAIRLOCK" status -q job
 }
 
 @test "a newcomer during a failover gets the lock within the connect timeout, or status 69" {
@@ -220,22 +159,6 @@ start_wrong_sentinel() {
 	[ ! -s holder.err ]
 	wait_until has_new_master "$old"
 	[ "$(master_cli EXISTS job)" = 0 ]
-}
-
-kill_master() {
-	old=$(master_port)
-	kill_node "$old"
-	wait_until has_new_master "$old"
-}
-
-bring_master_back() {
-	start_node "$old"
-	wait_until sentinels_are_ready
-}
-
-@test "through repeated failovers, with a queue and --replicas 1, holders never overlap and waiters keep their places" {
-	own_sentinels
-	fail_often kill_master bring_master_back
 }
 
 # ---- Several holders
@@ -265,50 +188,3 @@ bring_master_back() {
 	done
 }
 
-@test "a request to stop, and its answer, survive a failover" {
-	local old new
-
-	own_sentinels
-	cli() { master_cli "$@"; }
-	background "$FAIRLOCK" wrap -l 1m -k 5s job sh -c 'trap "" TERM; touch runs; while :; do sleep 0.1; done' 2>said
-	HOLDER=$!
-	wait_until test -e runs
-	background "$FAIRLOCK" release --stop job >out 2>told
-	STOPPER=$!
-	wait_until grep -q 'was asked to stop' said
-	old=$(master_port)
-	kill_node "$old"
-	wait_until has_new_master "$old"
-	new=$(master_port)
-	ends_with 124 "$HOLDER"
-	ends_with 0 "$STOPPER"
-	grep -q "lock job was held by sh -c .* (pid $HOLDER, " out
-	wait_until is_free_or_moved "$new"
-}
-
-# is_free_or_moved PORT: on a busy machine the sentinels may fail over once more, and the release be lost
-is_free_or_moved() { is_free job || [ "$(master_port)" != "$1" ]; }
-
-# ---- Several locks
-
-@test "several locks stay held through a failover, also those that a wrap has while it waits for the next" {
-	local before waiter
-
-	cli() { master_cli "$@"; }
-	hold -l 20s b
-	background "$FAIRLOCK" wrap -v -l 20s --also a b sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done; exit 7' 2>said
-	waiter=$!
-	wait_until in_queue b 1
-	before=$(cli HGET 'fairlock:{a}' token)
-	fail_over
-	wait_until in_queue b 1
-	wait_until eval '[ "$(cli HGET "fairlock:{a}" token)" = "$before" ]'
-	kill -TERM "$HOLDER"
-	wait_until test -e ready
-	fail_over
-	wait_until eval '[ "$(cli HGET "fairlock:{a}" token)" = "$before" ]'
-	touch go
-	ends_with 7 "$waiter"
-	run ! grep -E 'beginning anew|lost' said
-	run -1 "$FAIRLOCK" status -q a b
-}

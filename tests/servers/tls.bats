@@ -26,15 +26,6 @@ setup() {
 	FAIRLOCK_URL=valkeys://localhost:$TLS_PORT run -8 "$FAIRLOCK" wrap job -- sh -c 'exit 8'
 }
 
-@test "completion asks a server with TLS for the names of locks" {
-	start_tls_server
-	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT FAIRLOCK_TLS_CA=$TLS_DIR/ca.crt
-
-	"$FAIRLOCK" wrap job true
-	offering job run -0 "$FAIRLOCK" --complete status j
-	assert_output job
-}
-
 # ---- The other end ----
 
 @test "a server without TLS under rediss:// gives status 69 within the connect timeout" {
@@ -74,28 +65,6 @@ setup() {
 		proxy pass
 	done
 	FAIRLOCK_CONNECT_TIMEOUT=10s tls_acquires
-}
-
-@test "a server that goes away in the middle of the handshake gives status 69" {
-	export FAIRLOCK_CONNECT_TIMEOUT=1s
-	start_tls_server
-	start_proxy "127.0.0.1:$TLS_PORT"
-	TLS_PORT=$PROXY_PORT
-	for _ in {1..30}; do proxy snap down 100; done # in the server's part of the handshake, each time
-	run -69 timeout 20 "$FAIRLOCK" acquire -u "$(tls_url)" job
-	assert_output --regexp "^fairlock: cannot reach $(tls_url): .* TLS handshake"
-	# a server that can use no cipher of ours, and ends the connection
-	proxy refuse
-	openssl_server server -cipher ECDHE-RSA-AES256-GCM-SHA384 -tls1_2
-	tls_fails 69 'the TLS handshake failed: '
-}
-
-@test "a server that speaks or leaves before the handshake gives status 69" {
-	export FAIRLOCK_CONNECT_TIMEOUT=3s
-	ending_server speak
-	slowly tls_fails 69 "cannot reach $(tls_url): it does not speak TLS"
-	ending_server leave
-	slowly tls_fails 69 "cannot reach $(tls_url): the TLS handshake failed: Connection reset by peer"
 }
 
 @test "a connection that ends after the handshake gives status 69 and the cause" {

@@ -146,19 +146,6 @@ in_state() {
 	ends_with 76 "$wrapper"
 }
 
-@test "a waiter that gets a signal leaks nothing and leaves the queue" {
-	local waiter
-
-	start_server
-	"$PROGRAM" acquire job >/dev/null
-	background "$FAIRLOCK" wrap job true
-	waiter=$!
-	wait_until in_line 1
-	kill -s TERM "$waiter"
-	ends_with 143 "$waiter"
-	wait_until in_line 0
-}
-
 @test "the commands leak nothing after mistakes and refusals" {
 	start_server
 	cli CONFIG SET requirepass sesame >/dev/null
@@ -175,16 +162,6 @@ in_state() {
 	printf 'wait = 5s\nurl = unix:%s\npassword-file = %s\n' "$SERVER_SOCKET" "$PWD/secret" >conf
 	(umask 077 && echo sesame >secret)
 	run -0 env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
-}
-
-# valgrind does not know the clone that starts the server, so $PROGRAM starts it without valgrind.
-# There is no COMMAND, because process ids are others there.
-@test "the commands leak nothing with a private server" {
-	new_home
-	run -0 at_home "$PROGRAM" status job
-	run -0 at_home "$FAIRLOCK" acquire job
-	run -0 at_home "$FAIRLOCK" status job
-	run -0 at_home "$FAIRLOCK" release --force job
 }
 
 @test "the commands leak nothing over TLS, whether they accept the certificate or refuse it" {
