@@ -17,7 +17,7 @@ load ../lib/scripts
 	acquire anna
 	first=${token[anna]}
 	later 1000
-	acquire anna again=1 is="granted anna $first"
+	acquire anna again=1 lease=5000 is="granted anna $first"
 	assert_equal "${reply[3]}" 29000 # what is left of the lease
 	assert_equal "$(holds)" 1
 	assert_equal "$(log_lines | wc -l)" 1
