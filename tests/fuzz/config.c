@@ -15,7 +15,6 @@
 #include "doctor/report.h"
 #include "parts/commands.h"
 #include "parts/fuzz.h"
-#include "parts/same.h"
 #include "parts/world.h"
 
 #define VARIABLES 32
@@ -190,71 +189,6 @@ static void check_refusal(struct trial *trial)
 	HOLDS(*trial->err.text);
 }
 
-/* ---- The same in other words ---- */
-
-/* The user's file means the same as the system's, and with \r\n at its line ends. */
-static void check_elsewhere(struct trial *trial)
-{
-	struct world_file *from = &trial->files[USER_PART], *to = &trial->files[SYSTEM_PART];
-	const struct world_file before = *from, system = *to;
-	struct settings first = trial->settings;
-	char *text = malloc(2 * before.length + 1), *out = text;
-
-	if (!text)
-		abort();
-	for (size_t i = 0; i < before.length; i++) {
-		if (before.text[i] == '\n')
-			*out++ = '\r';
-		*out++ = before.text[i];
-	}
-	*out = '\0';
-	*to = (struct world_file){paths[SYSTEM_PART], text, (size_t)(out - text)};
-	from->length = 0;
-	if (to->length <= 60000 && before.length < 4000) {
-		merge(trial);
-		HOLDS(trial->result == 0 && same_options(&first.options, &trial->settings.options));
-		settings_free(&trial->settings);
-	}
-	free(text);
-	*from = before;
-	*to = system;
-	trial->settings = first;
-}
-
-/* A value of a file means the same in a variable. */
-static void check_variables(struct trial *trial)
-{
-	struct settings first = trial->settings;
-	char *variables[VARIABLES + 2], texts[VARIABLES][256];
-	const struct option_row *row;
-	size_t count = 0;
-
-	memcpy(variables, trial->variables, sizeof(variables));
-	for (size_t i = 0; (row = option_at(i)) && count < VARIABLES; i++) {
-		char name[64], value[128];
-
-		value_of(value, sizeof(value), &first.options, row);
-		if (!options_has(&first.options, row) || !(row->sources & SOURCE_ENVIRONMENT))
-			continue;
-		if (!*value || strlen(value) == sizeof(value) - 1)
-			goto out; /* it may be cut off */
-		snprintf(texts[count], sizeof(texts[count]), "%s=%s",
-			 settings_variable(row, name, sizeof(name)), value);
-		trial->variables[count] = texts[count];
-		count++;
-	}
-	trial->variables[count] = NULL;
-	for (size_t i = CONFIG_PART; i <= SYSTEM_PART; i++)
-		trial->files[i].length = 0;
-	merge(trial);
-	HOLDS(trial->result == 0 ? same_options(&first.options, &trial->settings.options)
-				 : strstr(trial->err.text, "password") != NULL);
-	settings_free(&trial->settings);
-out:
-	memcpy(trial->variables, variables, sizeof(variables));
-	trial->settings = first;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *rest = text;
@@ -275,20 +209,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	merge(&trial);
 	if (trial.result == 0) {
 		check_shown(&trial, is_secret(&trial));
-		if (!trial.has_config && trial.files[SYSTEM_PART].length == 0)
-			check_elsewhere(&trial);
 		settings_free(&trial.settings);
 	} else {
 		HOLDS(!is_secret(&trial) || !has_secret(trial.err.text));
 		settings_free(&trial.settings);
 		check_refusal(&trial);
 		check_refused_line(&trial);
-	}
-	if (trial.result == 0) {
-		merge(&trial);
-		if (trial.result == 0)
-			check_variables(&trial);
-		settings_free(&trial.settings);
 	}
 	free(text);
 	return 0;

@@ -1,6 +1,6 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
- * For: cli/options.c cli/args.c commands/complete.c lock/lock.c lock/owner.c base/signals.c
+ * For: cli/options.c cli/args.c base/clock.c commands/complete.c lock/lock.c lock/owner.c base/signals.c
  * cli/slots.c cli/help.c */
 #include "cli/options.h"
 
@@ -19,7 +19,6 @@
 #include "lock/owner.h"
 #include "parts/commands.h"
 #include "parts/fuzz.h"
-#include "parts/same.h"
 #include "parts/valid.h"
 #include "parts/world.h"
 #include "redis/server.h"
@@ -65,54 +64,6 @@ static void free_parsed(struct parsed *parsed)
 	options_free(&parsed->options);
 	for (int i = 0; i < parsed->count; i++)
 		free(parsed->words[i]);
-}
-
-/* ---- Two spellings ---- */
-
-/* Adds an option by its letter, if it has one and by_letter is set, else by its long name. */
-static void respell(struct parsed *to, const struct option_row *row, const char *value,
-		    bool by_letter)
-{
-	if (by_letter && row->letter && value && !*value) {
-		add_word(to, "-%c", row->letter);
-		add_word(to, "%s", "");
-	} else if (by_letter && row->letter) {
-		add_word(to, "-%c%s", row->letter, value ? value : "");
-	} else {
-		add_word(to, "--%s%s%s", row->name, value ? "=" : "", value ? value : "");
-	}
-}
-
-/* Makes a command line that means the same, with all options in front. */
-static void rewrite(const struct parsed *from, char **words, struct parsed *to, bool by_letter)
-{
-	struct arguments arguments;
-	enum argument next;
-
-	*to = (struct parsed){.command = from->command};
-	arguments_init(&arguments, from->command, from->count, words);
-	while ((next = arguments_next(&arguments)) == ARGUMENT_OPTION || next == ARGUMENT_OPERAND)
-		if (next == ARGUMENT_OPTION)
-			respell(to, arguments.row, arguments.value, by_letter);
-	add_word(to, "--");
-	for (int i = 0; i < from->argc; i++) {
-		add_word(to, "%s", from->argv[i]);
-		if (i == 0 && from->command->runs_words && from->argc > 1)
-			add_word(to, "--");
-	}
-}
-
-static void check_spelling(const struct parsed *parsed, char **words, bool by_letter)
-{
-	struct parsed other;
-
-	rewrite(parsed, words, &other, by_letter);
-	parse(&other);
-	HOLDS(other.result == 0 && other.argc == parsed->argc);
-	HOLDS(same_options(&parsed->options, &other.options));
-	for (int i = 0; i < parsed->argc; i++)
-		HOLDS(strcmp(parsed->argv[i], other.argv[i]) == 0);
-	free_parsed(&other);
 }
 
 /* ---- Names and ids ---- */
@@ -253,22 +204,6 @@ static void check_completion(const struct parsed *parsed)
 	free(word);
 }
 
-/* ---- The command's name ---- */
-
-/* With the name in front the words mean the same. words: a copy of those before parsing. */
-static void check_front(const struct parsed *parsed, char **words)
-{
-	struct parsed front = {.command = &front_command};
-
-	add_word(&front, "%s", parsed->command->name);
-	for (int i = 0; i < parsed->count; i++)
-		add_word(&front, "%s", words[i]);
-	parse(&front);
-	HOLDS(front.command == parsed->command && front.result == parsed->result);
-	HOLDS(same_options(&front.options, &parsed->options));
-	free_parsed(&front);
-}
-
 /* ---- All of it ---- */
 
 static void check_help(const struct command *command)
@@ -311,8 +246,6 @@ static void check_parsed(const struct parsed *parsed, char **words)
 		check_help(parsed->command);
 	} else {
 		check_wiped(parsed, words);
-		check_spelling(parsed, words, false);
-		check_spelling(parsed, words, true);
 	}
 }
 
@@ -332,7 +265,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_words(&parsed);
 	check_completion(&parsed);
 	parse(&parsed);
-	check_front(&parsed, before.words);
 	check_parsed(&parsed, before.words);
 	free_parsed(&parsed);
 	free_parsed(&before);

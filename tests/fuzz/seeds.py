@@ -6,9 +6,6 @@ import sys
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 from server_seeds import HANDED, REPLIES, SHOWN
 
-DURATIONS = ["90", "0.5", "1.5h", "1h30m", "250ms", "1d2h3m4s5ms", ".5s", "1.", "1e3", "-1", "1h30", "", " 1s", "0x10",
-             "9223372036854775807ms", "9223372036854775808ms", "106751991167d", "9223372036854775.9s", "0.0000000000000000001d", "inf", "s"]
-
 URLS = [
     "local:", "unix:/run/r.sock", "unix:r?db=3&user=a%20b", "unix://u:S3CRET@/r", "redis://h", "redis://:S3CRET@h:7000/2",
     "valkey://u:@[fe80::1%eth0]:7/2", "rediss://u%40:S3CRET%2f@a:1,b,[::1]:3/4", "redis+sentinel://u:S3CRET@h1:1,h2/my%20master/3",
@@ -137,7 +134,6 @@ LINES = [
 SEEDS = {
     "config": CONFIGS,
     "options": [COMMANDS[line.split(" ")[0]] + line[1:].replace(" ", "\n") for line in LINES],
-    "duration": DURATIONS,
     "url": URLS,
     "handed": HANDED,
     "replies": [key + said for key, list_ in REPLIES.items() for said in list_],

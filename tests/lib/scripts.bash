@@ -8,7 +8,8 @@
 # lock        the NAME that the functions below work on
 #
 # Each script has a function of its name: `acquire ID [WORD=VALUE...]`. The answer is in the array
-# `reply`; an error of the server fails the test.
+# `reply`; an error of the server fails the test, and so does an answer that does not begin with the words
+# of `is`: `acquire ben mode=try is='busy anna'`.
 
 # shellcheck source=/dev/null
 source "${BASH_SOURCE[0]%/*}/nodes.bash"
@@ -142,6 +143,8 @@ script() {
 		echo "$1 $2: ${reply[*]}" >&2
 		return 1
 	fi
+	# shellcheck disable=SC2086 # its words
+	[ -z "${is-}" ] || answered $is
 }
 
 # script_line NAME ARG...: the same call as a line for redis-cli, which takes many lines at once
@@ -266,11 +269,6 @@ old_data() {
 # answered WORD...: the last answer begins with these words
 answered() {
 	[[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"
-}
-
-# Skips a test of how long a script takes, if tests/coverage/run has put marks into the scripts.
-marks_take_time() {
-	[ -z "${MARKED-}" ] || skip 'the scripts have marks, which take time'
 }
 
 # between LEAST NUMBER MOST: NUMBER is neither less nor more

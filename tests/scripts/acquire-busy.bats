@@ -6,12 +6,6 @@ load ../lib/scripts
 
 # Not waiting
 
-@test "acquire with mode try names the holder of a busy lock" {
-	acquire anna 'by=host 7 root make'
-	acquire ben mode=try
-	answered busy anna host 7 root make
-}
-
 @test "acquire with mode try changes nothing if the lock is busy" {
 	acquire anna
 	before=$(digest)
@@ -21,14 +15,8 @@ load ../lib/scripts
 
 @test "acquire with mode try creates no key for a lock that Redisson holds" {
 	redisson_takes r1
-	acquire ben mode=try
-	answered busy r1
+	acquire ben mode=try is='busy r1'
 	assert_equal "$(cli KEYS '*')" job
-}
-
-@test "acquire with mode try takes a free lock" {
-	acquire ben mode=try
-	answered granted ben
 }
 
 @test "acquire with mode try finds a free lock busy if a waiter is queued for it" {
@@ -45,50 +33,20 @@ load ../lib/scripts
 @test "acquire answers full if as many waiters as the limit are present" {
 	acquire anna
 	queue_up ben cleo
-	acquire dora limit=2
-	answered full 2
+	acquire dora limit=2 is='full 2'
 	queue_is ben cleo
-}
-
-@test "acquire that answers full changes nothing" {
-	acquire anna
-	queue_up ben
-	before=$(digest)
-	acquire dora limit=1
-	answered full 1
-	assert_equal "$(digest)" "$before"
 }
 
 @test "the limit does not count waiters that are absent" {
 	acquire anna
 	queue_up ben
 	queue_up_dead cleo dora emil
-	acquire fred limit=2
-	answered queued
-}
-
-@test "with limit 0 acquire grants a free lock and answers full for a busy one" {
-	acquire anna limit=0
-	answered granted anna
-	acquire ben limit=0
-	answered full 0
+	acquire fred limit=2 is=queued
 }
 
 @test "the limit turns away no waiter that is queued already" {
 	acquire anna
 	queue_up ben cleo
-	acquire cleo again=1 limit=1
-	answered queued "${ticket[cleo]}"
-	ask ben limit=0
-	answered queued "${ticket[ben]}"
-}
-
-@test "acquire with mode try passes over the dead, and is not before the living" {
-	acquire anna
-	queue_up ben cleo
-	absent ben
-	cli DEL job >/dev/null
-	acquire dora mode=try
-	answered busy
-	queue_is cleo
+	acquire cleo again=1 limit=1 is="queued ${ticket[cleo]}"
+	ask ben limit=0 is="queued ${ticket[ben]}"
 }

@@ -39,17 +39,6 @@ every_script_works() {
 	done
 }
 
-@test "a queue that was deleted with our hash is complete and in order once all waiters have asked" {
-	acquire anna
-	queue_up ben cleo dora
-	lose_data
-	for id in cleo dora ben; do
-		come_back "$id"
-		all_well
-	done
-	queue_is ben cleo dora
-}
-
 @test "a Redisson id that lost its score, or its place in the list, gets one" {
 	acquire anna
 	queue_up ben
@@ -90,26 +79,6 @@ every_script_works() {
 	every_script_works
 }
 
-@test "two owners in one lock, which only others can make, are no error to any script" {
-	acquire anna
-	cli HSET job r1 1
-	acquire ben
-	renew anna
-	cli DEL job
-	every_script_works
-}
-
-@test "a hold count that is no number counts as one" {
-	cli HSET job anna many >/dev/null
-	release anna
-	answered released 0
-	cli HSET job ben many >/dev/null
-	acquire ben
-	answered granted ben
-	release ben
-	release ben
-}
-
 @test "whatever a caller calls itself comes back as it was, through each record" {
 	local by
 
@@ -136,4 +105,47 @@ every_script_works() {
 		assert_equal "${reply[1]} ${reply[2]}" "ben $by" # kept
 		cli FLUSHALL >/dev/null
 	done
+}
+
+# without_memory CALL...: makes the call while the server is out of memory
+without_memory() {
+	local failed=0
+
+	cli CONFIG SET maxmemory 1 >/dev/null
+	"$@" || failed=1
+	cli CONFIG SET maxmemory 0 >/dev/null
+	return "$failed"
+}
+
+@test "a server out of memory takes what renews, asks to stop, removes, starts COMMAND, gives back, hands over and breaks" {
+	acquire anna kind=v
+	queue_for_handover ben carl
+	without_memory renew anna start=1 is=renewed
+	without_memory request_stop xena is='stops asked'
+	without_memory remove carl is=left
+	without_memory succeed anna is='released 0'
+	[ -n "$(shown ok)" ]
+	handed ben 5000
+	without_memory release '' mode=force request=breaker is='forced ben'
+	acquire dora
+	release '' mode=force request=breaker again=1 is='forced ben'
+	acquire inner inherited=dora
+	without_memory release dora request=inner is='released 1'
+	without_memory release dora min=60000 is=kept
+	all_well
+}
+
+@test "a server out of memory shares no lock and lets nobody take over a place, and nothing changes" {
+	local before
+
+	run -1 without_memory acquire ben want=s
+	assert_output --partial OOM
+	assert_equal "$(cli DBSIZE)" 0
+	acquire anna
+	asks_newest cleo
+	present ed
+	before=$(digest)
+	run -1 without_memory acquire ed newest=0
+	assert_output --partial OOM
+	assert_equal "$(digest)" "$before"
 }

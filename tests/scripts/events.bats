@@ -39,23 +39,6 @@ value() {
 	assert_output --partial 'event=granted|'
 }
 
-@test "a Redisson lock broken by force is logged with its owner" {
-	redisson_takes r1
-	release '' mode=force request=breaker
-	run event 1
-	assert_output --regexp '^event=forced\|time=[0-9]{13}\|owner=r1\|token=\|by=\|waited=\|held=\|status=\|cause=$'
-}
-
-@test "a hold that passed to another owner by a loss of data is logged as lost once" {
-	granted_to_anna
-	cli FLUSHALL
-	acquire ben
-	renew anna
-	renew anna
-	assert_equal "$(log_lines | sed 's/|.*//' | paste -sd ' ')" 'event=granted event=lost'
-	assert_equal "$(event 2 | value owner) $(event 2 | value token)" "anna ${token[anna]}"
-}
-
 @test "a waiter that leaves is logged with how long it waited" {
 	acquire anna
 	queue_up ben

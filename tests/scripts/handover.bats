@@ -9,31 +9,15 @@ load ../lib/scripts
 	queue_for_handover ben
 	at=${reply[5]}
 	assert_equal "$at" "$(now_ms)"
-	release anna
-	answered released 0
+	release anna is='released 0'
 	handed ben 5000
 	assert_equal "$(cli PTTL job)" 5000
 	[ "${token[ben]}" -gt "${token[anna]}" ]
 	queue_is
 	assert_equal "$(shown counts)" '2 0 0 0'
-	acquire zoe mode=try
-	answered busy ben 'by ben' 0 x 1 5000
+	acquire zoe mode=try is='busy ben by ben 0 x 1 5000'
 	assert_equal "$(log_lines | tail -n 1 | grep -o 'event=granted.*owner=ben')" "$(log_lines | tail -n 1 | grep -o 'event.*owner=ben')"
 	all_well
-}
-
-@test "a waiter's token is one more than the token before if the clock was set back, handed over or asked for" {
-	acquire anna
-	queue_for_handover ben cleo
-	later -3600000
-	release anna
-	handed ben 5000
-	assert_equal "${token[ben]}" $((token[anna] + 1))
-	renew ben
-	later 31000
-	ask cleo
-	answered granted cleo
-	assert_equal "${token[cleo]}" $((token[anna] + 2))
 }
 
 @test "release tells the second waiter that it is first now, and when the short lease ends" {
@@ -55,21 +39,12 @@ load ../lib/scripts
 	queue_is ben
 }
 
-@test "each sign of life says anew whether the waiter accepts a handover" {
-	acquire anna
-	queue_for_handover ben
-	ask ben
-	release anna
-	told ben 0
-}
-
 @test "the first renewal gives the new holder its whole lease" {
 	acquire anna
 	queue_for_handover ben
 	release anna
 	handed ben 5000
-	renew ben
-	answered renewed 30000 "${token[ben]}" 0
+	renew ben is="renewed 30000 ${token[ben]} 0"
 	assert_equal "$(cli PTTL job)" 30000
 }
 
@@ -79,8 +54,7 @@ load ../lib/scripts
 	acquire ben handed=1 lease=1000
 	release anna
 	handed ben 999
-	renew ben lease=1000
-	answered renewed 1000
+	renew ben lease=1000 is='renewed 1000'
 }
 
 @test "a waiter that was handed the lock and asks before it hears so has the whole lease" {
@@ -89,20 +63,10 @@ load ../lib/scripts
 	release anna
 	handed ben 5000
 	before=${token[ben]}
-	ask ben handed=1
-	answered granted ben "$before"
+	ask ben handed=1 is="granted ben $before"
 	assert_equal "${reply[3]}" 30000
 	assert_equal "$(holds)" 1
 	assert_equal "$(shown counts)" '2 0 0 0'
-}
-
-@test "a waiter that has not heard its ticket and was handed the lock is granted it when it asks" {
-	acquire anna
-	queue_for_handover ben
-	release anna
-	come_back ben old_ticket= handed=1
-	answered granted ben "$(heard ben | cut -d ' ' -f 2)"
-	assert_equal "${reply[3]}" 30000
 }
 
 @test "a waiter that leaves gives back the lock that it was handed, and the next waiter has it" {
@@ -110,29 +74,16 @@ load ../lib/scripts
 	queue_for_handover ben carl
 	release anna
 	handed ben 5000
-	leave ben
-	answered left
+	leave ben is=left
 	handed carl 5000
 	assert_equal "$(heard ben | grep -c granted)" 1
-}
-
-@test "release takes back a lock that was handed over and not used, and forgets that start" {
-	acquire anna
-	queue_for_handover ben
-	later 1000
-	release anna
-	release ben mode=unused
-	answered released 0
-	assert_equal "$(shown started)" "${token[anna]}"
-	assert_equal "$(cli EXISTS job)" 0
 }
 
 @test "the script that notices the end of a lease hands the lock to the first waiter" {
 	acquire anna lease=1000
 	queue_for_handover ben carl
 	later 1001
-	ask carl handed=1
-	answered queued "${ticket[carl]}"
+	ask carl handed=1 is="queued ${ticket[carl]}"
 	assert_equal "${reply[2]}" 5001
 	assert_equal "${reply[3]}" 1
 	assert_equal "${reply[4]}" 5000
@@ -140,47 +91,7 @@ load ../lib/scripts
 	queue_is carl
 }
 
-@test "release by force hands the lock over, and the old holder learns that it was broken" {
-	acquire anna
-	queue_for_handover ben
-	script release '' breaker force '' 0 ''
-	answered forced anna
-	handed ben 5000
-	renew anna
-	answered lost forced ben
-}
-
-@test "a server out of memory hands the lock over" {
-	acquire anna
-	queue_for_handover ben
-	cli CONFIG SET maxmemory 1 >/dev/null
-	release anna
-	cli CONFIG SET maxmemory 0 >/dev/null
-	answered released 0
-	handed ben 5000
-	all_well
-}
-
-@test "release tells the keeper whose hold the release command gave back, also if others wait" {
-	present anna
-	acquire anna kind=a
-	queue_for_handover ben
-	release anna request=by-hand mode=any
-	told anna 0
-	handed ben 5000
-}
-
 # Dead and missing waiters
-
-@test "release tells the third waiter that it is first if the second is dead" {
-	acquire anna
-	queue_for_handover ben carl dora
-	absent carl
-	release anna
-	handed ben 5000
-	told dora 'first 5000'
-	queue_is dora
-}
 
 @test "release tells a Redisson waiter at the head its turn, and our waiter behind it to look in 1 s" {
 	acquire anna
@@ -191,15 +102,6 @@ load ../lib/scripts
 	told rita 0
 	told ben 'second 1000'
 	assert_equal "$(cli EXISTS job)" 0
-}
-
-@test "release hands the lock to the first waiter that Redisson dropped" {
-	acquire anna
-	queue_for_handover ben carl
-	redisson_drops ben
-	release anna
-	handed ben 5000
-	queue_is carl
 }
 
 @test "after a restart release hands the lock to no waiter before the pause for old waiters is over" {
@@ -216,6 +118,5 @@ load ../lib/scripts
 	told dora 'second 2000'
 	assert_equal "$(cli EXISTS job)" 0
 	later 2000
-	ask ben handed=1
-	answered granted ben
+	ask ben handed=1 is='granted ben'
 }

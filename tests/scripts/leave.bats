@@ -4,14 +4,6 @@
 load ../lib/helpers
 load ../lib/scripts
 
-@test "leave takes the waiter out of the queue" {
-	acquire anna
-	queue_up ben cleo
-	leave ben
-	answered left
-	queue_is cleo
-}
-
 @test "if the first waiter leaves a held lock, the next is told that it is first" {
 	acquire anna lease=20000
 	queue_up ben cleo
@@ -49,17 +41,13 @@ load ../lib/scripts
 	acquire anna
 	queue_up ben cleo
 	release anna
-	ask ben
-	answered granted
-	leave ben
-	answered left
+	ask ben is=granted
+	leave ben is=left
 	assert_equal "$(cli EXISTS job)" 0
 	run heard cleo
 	assert_line --index 2 0
-	leave ben
-	answered left
-	ask cleo
-	answered granted
+	leave ben is=left
+	ask cleo is=granted
 	leave ben
 	assert_equal "$(owner)" cleo
 }
@@ -67,51 +55,25 @@ load ../lib/scripts
 @test "a removed waiter is woken, and is answered removed when it asks" {
 	acquire anna
 	queue_up ben cleo
-	remove ben
-	answered left
+	remove ben is=left
 	queue_is cleo
 	told ben 0
-	ask ben
-	answered removed
-	come_back ben
-	answered removed
+	ask ben is=removed
+	come_back ben is=removed
 	queue_is cleo
 }
 
 @test "the removal of an id that does not wait is answered unknown, and changes nothing" {
 	acquire anna
 	before=$(digest)
-	remove zoe
-	answered unknown
+	remove zoe is=unknown
 	assert_equal "$(digest)" "$before"
-}
-
-@test "a repeated removal spares the next Redisson waiter with the same id" {
-	acquire anna
-	redisson_waits r1
-	remove r1
-	redisson_waits r1
-	remove r1
-	answered left
-	queue_is r1
-}
-
-@test "a waiter that Redisson has dropped, and that is alive, can be removed" {
-	acquire anna
-	queue_up ben cleo
-	redisson_drops ben
-	remove ben
-	answered left
-	queue_is cleo
-	ask ben
-	answered removed
 }
 
 @test "a removal takes out a Redisson waiter" {
 	redisson_takes r1
 	redisson_waits r2
-	remove r2
-	answered left
+	remove r2 is=left
 	queue_is
 }
 
@@ -132,14 +94,4 @@ load ../lib/scripts
 present_on_plain_channel() {
 	listen plain "$(channel)" "$(channel):plain"
 	wait_until listens plain
-}
-
-@test "leave tells who holds the lock, and for how long, but not a waiter that held it itself" {
-	acquire anna
-	queue_up ben
-	leave ben
-	assert_equal "${reply[*]:0:3}" 'left anna by anna'
-	assert_equal "${reply[3]}" 0
-	leave anna
-	assert_equal "${reply[*]}" 'left'
 }

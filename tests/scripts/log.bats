@@ -19,31 +19,6 @@ entry() {
 	cli XADD "$(key_log)" "$1" event granted time "${2-${1%-*}}" >/dev/null
 }
 
-@test "a lock without a log has no entries, and asking creates no key" {
-	look
-	answered log
-	between $(($(now_ms) - 5000)) "${reply[1]}" "$(now_ms)"
-	assert_equal "$(ids)" ''
-	assert_equal "$(cli DBSIZE)" 0
-}
-
-@test "the log script changes nothing" {
-	acquire anna
-	queue_up ben
-	before=$(digest)
-	look '' '' 1
-	look 1-1 1000 1
-	assert_equal "$(digest)" "$before"
-}
-
-@test "the log script gives the newest entries first" {
-	entry 1-1
-	entry 2-1
-	entry 3-1
-	look
-	assert_equal "$(ids)" '3-1 2-1 1-1'
-}
-
 @test "the log script gives only entries behind the one that it is given" {
 	entry 1-1
 	entry 2-1
@@ -106,11 +81,4 @@ entry() {
 	rest=$(printf '%s|' "${reply[@]: -10}")
 	[[ $rest = "||anna|${token[anna]}|"*'|0|by anna|x||' ]] || fail "$rest"
 	assert_equal "$(cli XLEN "$(key_log)")" 1
-}
-
-@test "the log script answers with the other spelling of a name" {
-	acquire anna
-	lock='{job}'
-	look
-	answered spelled job
 }

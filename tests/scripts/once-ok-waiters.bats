@@ -15,10 +15,8 @@ load ../lib/scripts
 	handed ben 5000
 	for id in cleo eve; do
 		is_told_to_ask "$id"
-		ask "$id" period=ok60000
-		answered 'ran ok'
-		ask "$id" period=ok60000 again=1
-		answered 'ran ok'
+		ask "$id" period=ok60000 is='ran ok'
+		ask "$id" period=ok60000 again=1 is='ran ok'
 	done
 	assert_equal "$(log_lines | grep -c '^event=left')" 2
 	queue_is dora
@@ -28,13 +26,11 @@ load ../lib/scripts
 @test "a waiter that has not heard its ticket is answered ran ok all the same, and again" {
 	acquire anna lease=86400000
 	present ben
-	acquire ben period=ok1000
-	answered queued
+	acquire ben period=ok1000 is=queued
 	later 10000
 	succeed anna # ended since ben waits, and was started too long ago
 	for _ in 1 2; do
-		acquire ben period=ok1000 again=1
-		answered 'ran ok'
+		acquire ben period=ok1000 again=1 is='ran ok'
 	done
 	acquire cleo period=ok1000 # one that did not wait
 	answered granted
@@ -49,63 +45,19 @@ load ../lib/scripts
 	assert_equal "$(owner)" ''
 	for _ in {1..10}; do
 		next=$(waiting | cut -d ' ' -f 1)
-		acquire "$next" again=1 period=ok60000
-		answered 'ran ok'
+		acquire "$next" again=1 period=ok60000 is='ran ok'
 		assert_equal "$(owner)" ''
 	done
 	all_well
-}
-
-@test "one that supersedes began to wait when it asked, not when its ticket was given" {
-	acquire anna
-	queue_up ben
-	present cleo
-	acquire cleo newest=0
-	succeed anna
-	answered released
-	later 10
-	present dora
-	acquire dora newest=0 period=ok1
-	answered queued "${ticket[cleo]}"
 }
 
 @test "one that supersedes, and has been asking since before the success, need not run" {
 	acquire anna
 	queue_up ben
 	succeed anna
-	acquire dora newest=-60000 period=ok1
-	answered 'ran ok'
+	acquire dora newest=-60000 period=ok1 is='ran ok'
 	queue_is ben
 	all_well
 }
 
 # ---- Faults ----
-
-@test "a server out of memory notes the success" {
-	local refused=0
-
-	acquire anna
-	cli CONFIG SET maxmemory 1 >/dev/null
-	succeed anna || refused=1
-	cli CONFIG SET maxmemory 0 >/dev/null
-	assert_equal "$refused" 0
-	[ -n "$(shown ok)" ]
-	assert_equal "$(cli EXISTS job)" 0
-}
-
-@test "after the clock was set back an hour a success is known that was started shortly before, and no end in the future" {
-	present ben
-	acquire anna
-	succeed anna
-	later -3600000
-	acquire ben period=ok60000
-	answered granted
-	release ben status=1 cause=exit
-	acquire ben period=ok36000000
-	answered 'ran ok'
-	acquire anna
-	acquire cleo period=ok60000
-	answered queued
-	ask cleo period=ok60000 # that COMMAND did not end since it waits
-	answered queued
-}

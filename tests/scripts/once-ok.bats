@@ -10,16 +10,13 @@ load ../lib/scripts
 	acquire anna period=ok60000
 	later 2000
 	succeed anna
-	acquire ben period=ok60000
-	answered 'ran ok'
+	acquire ben period=ok60000 is='ran ok'
 	assert_equal "${reply[1]}" 0
 	later 51000
-	acquire ben period=ok60000
-	answered 'ran ok'
+	acquire ben period=ok60000 is='ran ok'
 	assert_equal "${reply[1]}" 51000
 	later 2000
-	acquire ben period=ok60000
-	answered granted
+	acquire ben period=ok60000 is=granted
 }
 
 @test "no other end is a success: another status, --max-hold, a loss, a signal, a COMMAND that was not started" {
@@ -29,24 +26,19 @@ load ../lib/scripts
 		'status=143 cause=TERM' 'status=0 cause=exit mode=unused' ''; do
 		acquire anna
 		# shellcheck disable=SC2086
-		release anna $end
-		answered released
+		release anna $end is=released
 		assert_equal "$(shown ok)" ''
 	done
-	acquire ben period=ok60000
-	answered granted
+	acquire ben period=ok60000 is=granted
 }
 
 @test "what acquire holds, and a wrap inside another, are no success when they are given back" {
 	acquire keeper kind=a
-	succeed keeper
-	answered released 0
+	succeed keeper is='released 0'
 	assert_equal "$(shown ok)" ''
 	acquire anna
-	acquire anna request=inner inherited=anna
-	answered granted anna
-	release anna request=inner status=0 cause=exit
-	answered released 1
+	acquire anna request=inner inherited=anna is='granted anna'
+	release anna request=inner status=0 cause=exit is='released 1'
 	assert_equal "$(shown ok)" ''
 	succeed anna
 	[ -n "$(shown ok)" ]
@@ -57,25 +49,20 @@ load ../lib/scripts
 	acquire anna lease=86400000 period=ok60000
 	acquire ben period=ok60000
 	later 80000
-	ask ben period=ok60000
-	answered queued
+	ask ben period=ok60000 is=queued
 	later 80000
 	ask ben period=ok60000
 	succeed anna
-	ask ben period=ok60000
-	answered 'ran ok'
-	acquire cleo period=ok60000
-	answered granted
+	ask ben period=ok60000 is='ran ok'
+	acquire cleo period=ok60000 is=granted
 }
 
 @test "mode try answers busy while a COMMAND runs, and ran ok when one has ended with 0" {
 	acquire anna
-	acquire ben mode=try period=ok60000
-	answered busy anna
+	acquire ben mode=try period=ok60000 is='busy anna'
 	succeed anna
 	acquire cleo
-	acquire ben mode=try period=ok60000
-	answered 'ran ok'
+	acquire ben mode=try period=ok60000 is='ran ok'
 	queue_is
 	release cleo
 	nothing_left
@@ -83,21 +70,6 @@ load ../lib/scripts
 }
 
 # ---- How long it is known ----
-
-@test "a COMMAND whose hold was taken up after a loss of data counts, from its grant on" {
-	granted_to_anna period=ok60000
-	cli FLUSHALL
-	later 100
-	renew anna period=ok60000
-	answered renewed
-	assert_equal "${reply[3]}" 1
-	succeed anna
-	acquire ben period=ok60000
-	answered 'ran ok'
-	later 53890
-	acquire ben period=ok60000
-	answered granted
-}
 
 # ---- Other holds ----
 
@@ -111,29 +83,15 @@ load ../lib/scripts
 		acquire anna "want=$want"
 		acquire ben "want=$want"
 		present cleo
-		acquire cleo want=x period=ok60000
-		answered queued
+		acquire cleo want=x period=ok60000 is=queued
 		succeed anna hold_mode="$mode"
 		is_told_to_ask cleo
-		ask cleo want=x period=ok60000
-		answered 'ran ok'
-		acquire dora "want=$want" period=ok60000
-		answered 'ran ok'
+		ask cleo want=x period=ok60000 is='ran ok'
+		acquire dora "want=$want" period=ok60000 is='ran ok'
 		absent cleo
 		assert_equal "$(holders)" ben
 		all_well
 	done
-}
-
-@test "a COMMAND that ends with 0 counts also while --min-hold keeps the lock" {
-	present ben
-	acquire anna
-	acquire ben period=ok60000
-	succeed anna min=60000
-	answered kept
-	is_told_to_ask ben
-	ask ben period=ok60000
-	answered 'ran ok'
 }
 
 @test "a COMMAND that ends with 0 counts when an acquire inside it still holds, and the next waiter knows that it is first" {
@@ -142,20 +100,10 @@ load ../lib/scripts
 	acquire anna request=inner kind=a inherited=anna
 	acquire ben period=ok60000
 	acquire cleo
-	succeed anna
-	answered released 1
+	succeed anna is='released 1'
 	is_told_to_ask ben
-	ask ben period=ok60000
-	answered 'ran ok'
+	ask ben period=ok60000 is='ran ok'
 	queue_is cleo
 	is_told_first cleo
 	all_well
-}
-
-@test "status tells when a COMMAND last ended with 0" {
-	acquire anna
-	assert_equal "$(shown ok)" ''
-	later 1000
-	succeed anna
-	assert_equal "$(shown ok)" "$(now_ms)"
 }

@@ -16,20 +16,6 @@ load ../lib/scripts
 	assert_equal "${reply[9]}" job
 }
 
-@test "status shows no token for a lock that Redisson holds" {
-	acquire anna
-	release anna
-	redisson_takes r1
-	script status
-	answered r1 1
-	assert_equal "${reply[*]:3:4}" '   0'
-}
-
-@test "status shows an unknown lock as free" {
-	script status
-	assert_equal "${reply[*]:0:8}" ' 0 -2    0 0'
-}
-
 @test "queue lists the waiters in order, with their commands and whether they are present" {
 	acquire anna
 	queue_up ben

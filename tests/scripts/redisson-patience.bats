@@ -26,33 +26,12 @@ queue_behind_redisson() {
 		redisson_asks r2 $((5 * minute)) queued
 		queue_is ben cleo r2
 		redisson_unlocks
-		ask ben
-		answered granted ben
+		ask ben is='granted ben'
 		release ben
 		queue_is cleo r2
-		ask cleo
-		answered granted
+		ask cleo is=granted
 		release cleo
 		redisson_gives_up r2 $((5 * minute))
-		absent r1 ben cleo
-		all_well
-	done
-}
-
-@test "our waiters keep their places when a Redisson waiter of up to five minutes of patience before them gives up" {
-	local ms
-
-	for ms in 1000 $((5 * minute)); do
-		queue_behind_redisson $ms
-		redisson_gives_up r1 $ms
-		redisson_asks r2 $((5 * minute)) queued
-		queue_is ben cleo r2
-		redisson_gives_up r2 $((5 * minute))
-		release anna
-		ask ben
-		release ben
-		ask cleo
-		release cleo
 		absent r1 ben cleo
 		all_well
 	done
@@ -96,8 +75,7 @@ queue_behind_redisson() {
 			redisson_gives_up last 5000
 			redisson_unlocks
 		else
-			ask "$id"
-			answered granted
+			ask "$id" is=granted
 			release "$id"
 			order=${order#* }
 		fi
@@ -124,4 +102,3 @@ dies_behind() {
 	later 330000
 	redisson_asks r2 1000 granted
 }
-

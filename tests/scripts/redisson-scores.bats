@@ -19,25 +19,7 @@ score() {
 	redisson_unlocks
 	redisson_sweeps 5000
 	queue_is ben r2 cleo
-	ask ben
-	answered granted ben
-}
-
-@test "our waiter that Redisson dropped is granted before our next waiter" {
-	acquire anna
-	queue_up ben
-	redisson_waits r1
-	queue_up cleo
-	redisson_waits r2
-	present r1 r2
-	redisson_sweeps 60000
-	ask ben
-	answered queued "${ticket[ben]}"
-	release anna
-	redisson_takes r1 >/dev/null || true
-	[ "$(owner)" != r1 ] || redisson_unlocks
-	ask ben
-	answered granted ben
+	ask ben is='granted ben'
 }
 
 # queue_expires: list and sorted set have a time to live
@@ -62,52 +44,17 @@ queue_expires() {
 	assert_equal "$(cli PTTL "$(key_queue)") $(cli PTTL "$(key_timeouts)")" '-1 -1'
 }
 
-@test "the keys of a queue expire again when its last Redisson waiter is removed" {
-	acquire anna
-	queue_up ben
-	redisson_waits r1
-	queue_up cleo
-	remove r1
-	queue_expires
-}
-
 @test "our waiter that Redisson's unlock dropped is put back before our next one is granted" {
 	redisson_takes r1
 	queue_up anna ben
 	redisson_drops anna
 	redisson_unlocks
-	ask ben
-	answered queued
+	ask ben is=queued
 	queue_is anna ben
 	is_told anna 0
-	ask anna
-	answered granted
+	ask anna is=granted
 	queue_is ben
 	all_well
-}
-
-@test "our release tells its turn to a waiter that Redisson dropped" {
-	acquire zed
-	queue_up anna ben
-	redisson_drops anna
-	release zed
-	told anna 0
-	queue_is anna ben
-}
-
-@test "no request passes over our only waiter after Redisson dropped it" {
-	redisson_takes r1
-	queue_up anna
-	redisson_drops anna
-	redisson_unlocks
-	acquire ben mode=try
-	answered busy ""
-	queue_is anna
-	[ "$(cli PTTL "$(key_ours)")" -gt 0 ]
-	redisson_drops anna
-	queue_up ben
-	queue_is anna ben
-	told anna 0
 }
 
 @test "no script lowers the score of a Redisson waiter" {
@@ -119,8 +66,7 @@ queue_expires() {
 	first=$(score r1) second=$(score r2)
 	queue_up cleo
 	release anna
-	ask ben
-	answered granted ben
+	ask ben is='granted ben'
 	ask cleo
 	renew ben
 	release ben

@@ -9,21 +9,11 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 
 # What Redisson's clients see while fairlock's hold the lock.
 
-@test "a present Redisson waiter has 5 s for its turn" {
-	turn_of_present_redisson
-	later 3000
-	ask ben
-	answered queued
-	queue_is r1 ben
-	assert_equal "${reply[2]}" 2000
-}
-
 @test "a present Redisson waiter that misses its turn of 5 s is passed over and told once more" {
 	turn_of_present_redisson
 	told r1 0
 	later 5000
-	ask ben
-	answered granted ben
+	ask ben is='granted ben'
 	queue_is
 	told r1 0,0
 }
@@ -31,8 +21,7 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 @test "a Redisson waiter that was absent at the head for 5 s is dropped from list and sorted set" {
 	turn_of_absent_redisson
 	later 5000
-	ask ben
-	answered granted ben
+	ask ben is='granted ben'
 	queue_is
 }
 
@@ -58,25 +47,7 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 	ask ben
 	assert_equal "${reply[2]}" 3000
 	later 3000
-	ask ben
-	answered granted ben
-}
-
-@test "a Redisson head that was present in between has another 5 s" {
-	acquire anna
-	redisson_waits r1
-	queue_up ben
-	later 2500
-	present r1
-	ask ben
-	absent r1
-	ask ben
-	later 2500
-	ask ben
-	queue_is r1 ben
-	later 2500
-	ask ben
-	queue_is ben
+	ask ben is='granted ben'
 }
 
 @test "a Redisson head whose score has passed is dropped, as Redisson itself would do" {
@@ -108,36 +79,9 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 	queue_up ben
 	redisson_waits r1 10000
 	release anna
-	ask ben
-	answered granted ben
+	ask ben is='granted ben'
 	[ "$(ahead r1)" -ge 300000 ]
 	queue_is r1
-}
-
-@test "a Redisson waiter that becomes head by a leave or a release has 300 s at least" {
-	acquire anna
-	acquire ben
-	redisson_waits r1 -5000
-	leave ben
-	[ "$(ahead r1)" -ge 300000 ]
-	cli ZADD "$(key_timeouts)" "$(($(now_ms) + 1000000))" r1
-	remove r1
-	acquire cleo
-	redisson_waits r2 1000
-	release anna
-	queue_is r2
-	[ "$(ahead r2)" -ge 300000 ]
-}
-
-@test "our waiter waits for a lock that Redisson holds, and is granted it when Redisson unlocks" {
-	redisson_takes r0
-	queue_up ben
-	assert_equal "${reply[3]}" 1
-	assert_equal "${reply[4]}" 30000
-	redisson_unlocks
-	told ben 0
-	ask ben
-	answered granted ben
 }
 
 @test "our first waiter behind Redisson's asks when the lease ends, because nobody tells Redisson's" {
@@ -151,8 +95,7 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 	ask cleo
 	assert_equal "${reply[2]}" 10500
 	release anna
-	acquire zoe lease=7000
-	answered queued
+	acquire zoe lease=7000 is=queued
 	redisson_takes r1
 	ask ben
 	assert_equal "${reply[2]}" 10500
@@ -165,8 +108,7 @@ ahead() { echo $(($(cli ZSCORE "$(key_timeouts)" "$1") - $(now_ms))); }
 	present r1
 	queue_up cleo dora
 	release anna
-	ask ben lease=6000
-	answered granted ben
+	ask ben lease=6000 is='granted ben'
 	assert_equal "$(heard cleo | grep second | paste -sd ,)" 'second 5000,second 6001'
 	assert_equal "$(heard dora | grep second)" ''
 }
@@ -188,27 +130,6 @@ minute=60000
 	release anna
 	told r2 0
 	redisson_asks r2 $((5 * minute)) granted
-}
-
-@test "renew drops no Redisson head that is present, or was absent for a moment" {
-	acquire anna
-	redisson_asks r1 $((5 * minute)) queued
-	redisson_asks r2 $((5 * minute)) queued
-	renew anna
-	later 4000
-	present r1
-	renew anna
-	absent r1
-	later 4000
-	renew anna
-	queue_is r1 r2
-	present r1
-	later 6000
-	renew anna
-	queue_is r1 r2
-	told r1 ''
-	release anna
-	told r1 0
 }
 
 @test "a Redisson waiter at the head is told when a lease is cut down to what its record allows" {

@@ -12,38 +12,6 @@ row() {
 	echo "${words[*]}"
 }
 
-@test "busy, full, ran, removed and left tell how many hold, how, and when the next lease ends" {
-	acquire anna want='#2' lease=60000
-	acquire ben want='#2' lease=40000
-	acquire cleo want='#2' mode=try
-	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'busy ben by ben =2 2'
-	assert_equal "${reply[3]}" 0
-	assert_equal "${reply[6]}" 40000
-	queue_up cleo
-	acquire dora want='#2' limit=1
-	assert_equal "${reply[*]:0:4} ${reply[*]:5:2}" 'full 1 ben by ben =2 2'
-	assert_equal "${reply[7]}" 40000
-	acquire dora want='#2' period=60000
-	assert_equal "${reply[0]} ${reply[*]:2:2} ${reply[*]:5:2}" 'ran ben by ben =2 2'
-	assert_equal "${reply[7]}" 40000
-	remove cleo
-	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'left ben by ben =2 2'
-	assert_equal "${reply[6]}" 40000
-	ask cleo want='#2'
-	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'removed ben by ben =2 2'
-	assert_equal "${reply[6]}" 40000
-}
-
-@test "an answer about one holder tells that it holds alone, and when its lease ends" {
-	acquire anna lease=20000
-	acquire ben mode=try
-	assert_equal "${reply[*]:0:3} ${reply[*]:4:2}" 'busy anna by anna x 1'
-	assert_equal "${reply[6]}" 20000
-	cli PERSIST job
-	acquire ben mode=try
-	assert_equal "${reply[*]:4}" 'x 1 -1 0'
-}
-
 @test "view shows the holder whose lease ends first, and how many hold" {
 	acquire anna want=s lease=60000
 	acquire ben want=s lease=40000
@@ -54,14 +22,6 @@ row() {
 	cli DEL job
 	script view zoe ''
 	assert_equal "${reply[*]:3}" '  -1  0 -1 0'
-}
-
-@test "view shows a kept slot with the time until when it is kept" {
-	acquire anna want='#1'
-	release anna min=20000
-	answered kept
-	script view zoe ''
-	assert_equal "${reply[*]: -7:5}" "anna by anna -$(($(now_ms) + 20000)) =1 1"
 }
 
 @test "status has a row for each slot, in the order of their grants" {
@@ -149,8 +109,7 @@ for _, words in json.load(sys.stdin):
 	release cleo
 	cli FLUSHALL
 	acquire dora
-	renew cleo hold_mode='=1'
-	answered lost taken
+	renew cleo hold_mode='=1' is='lost taken'
 	assert_equal "$(event lost)" 'cleo 1'
 	assert_equal "$(event granted)" 'dora -'
 }
@@ -180,11 +139,30 @@ for _, words in json.load(sys.stdin):
 	assert_equal "${reply[-1]}" 1
 }
 
-@test "status tells the count of slots that the holders have, whatever a waiter wants" {
-	acquire anna want='#2'
-	present ben
-	acquire ben want='#3'
-	answered queued
-	script status
-	assert_equal "${reply[-4]}" 2
+# about ID WORD...: each answer about the holder ends with these words. ID: a waiter that is removed.
+about() {
+	local waiter=$1 call
+
+	present "$waiter"
+	acquire "$waiter" is=queued
+	for call in 'acquire zoe mode=try' 'acquire zoe limit=1' 'acquire zoe period=60000' 'script view zoe' "remove $waiter request=x-$waiter" \
+		"ask $waiter"; do
+		$call
+		assert_equal "$call: ${reply[*]: -7}" "$call: ${*:2}"
+	done
+	absent "$waiter"
+}
+
+@test "busy, full, ran, view, left and removed tell who holds: alone, by hand, kept until then, or the first of several to end" {
+	acquire anna lease=20000
+	about ben anna 'by anna' 0 x 1 20000 0
+	release anna
+	acquire anna kind=h lease=20000
+	about carl anna 'by anna' 0 x 1 20000 1
+	release anna min=10000 is=kept
+	about dora anna 'by anna' "-$(($(now_ms) + 10000))" x 1 10000 0
+	later 10001
+	acquire emil want='#2' lease=60000
+	acquire fred want='#2' lease=40000
+	about gina fred 'by fred' 0 =2 2 40000 0
 }

@@ -9,34 +9,19 @@ load ../lib/scripts
 	acquire ben want='#2' lease=20000
 	later 20001
 	assert_equal "$(cli EXISTS job)" 0
-	acquire cleo
-	answered granted cleo
+	acquire cleo is='granted cleo'
 	assert_equal "$(shown counts)" '3 2 0 0'
 	assert_equal "$(cli EXISTS "$(key_holders)")" 0
-}
-
-@test "a kept slot ends without a word, and is logged as released" {
-	acquire anna want='#1'
-	acquire zed want='=z' lease=600000
-	release anna min=40000 status=3 cause=exit
-	later 40001
-	acquire ben want='#1'
-	answered granted ben
-	assert_equal "$(shown counts)" '3 0 0 0'
-	run cli --raw XREVRANGE "$(key_log)" + -
-	[[ ${lines[*]} = *' event released time '*' owner anna '*' status 3 cause exit slot 1 '* ]] || fail "$output"
 }
 
 @test "when key 1 is gone, all holds are broken" {
 	acquire anna want='#2'
 	acquire ben want='#2'
 	cli DEL job
-	renew anna hold_mode='=1'
-	answered lost gone
+	renew anna hold_mode='=1' is='lost gone'
 	acquire cleo want='#2'
 	assert_equal "${reply[0]} ${reply[6]}" 'granted =1'
-	renew ben hold_mode='=2'
-	answered lost gone
+	renew ben hold_mode='=2' is='lost gone'
 	assert_equal "$(shown counts) $(holders)" '3 0 2 0 cleo'
 }
 
@@ -45,10 +30,8 @@ load ../lib/scripts
 	acquire ben want=s
 	cli DEL job
 	redisson_takes r1
-	renew anna hold_mode=s
-	answered lost taken r1
-	renew ben hold_mode=s
-	answered lost taken r1
+	renew anna hold_mode=s is='lost taken r1'
+	renew ben hold_mode=s is='lost taken r1'
 	assert_equal "$(shown counts) $(cli EXISTS "$(key_holders)") $(owner)" '2 0 2 0 0 r1'
 }
 
@@ -63,10 +46,8 @@ load ../lib/scripts
 	release zoe mode=force only=ben
 	assert_equal "${reply[*]}" 'forced ben by ben'
 	assert_equal "$(holders)" 'anna cleo'
-	release yuri request=yuri mode=force only=ben
-	answered free
-	renew ben hold_mode='=2'
-	answered lost forced
+	release yuri request=yuri mode=force only=ben is=free
+	renew ben hold_mode='=2' is='lost forced'
 }
 
 @test "requests about a slot that are sent again have one effect" {
@@ -77,50 +58,16 @@ load ../lib/scripts
 	acquire inner inherited=anna want='#2' kind=a
 	acquire inner inherited=anna want='#2' kind=a again=1 strays=1
 	assert_equal "${reply[5]}" 2
-	release anna request=x mode=any
-	answered released 1
-	release anna request=x mode=any again=1 strays=1
-	answered released 1
-	release anna strays=1
-	answered released 0
+	release anna request=x mode=any is='released 1'
+	release anna request=x mode=any again=1 strays=1 is='released 1'
+	release anna strays=1 is='released 0'
 	acquire ben want='#2'
 	assert_equal "${reply[6]}" =1
-	release anna again=1 strays=2
-	answered released 0
+	release anna again=1 strays=2 is='released 0'
 	assert_equal "$(holders)" ben
 	queue_up cleo
 	leave cleo
-	leave cleo strays=1
-	answered left ben
-}
-
-@test "on a server out of memory holders renew and give back, and the next gets the slot" {
-	acquire anna want='#2'
-	acquire ben want='#2'
-	present cleo
-	acquire cleo want='#2' handed=1
-	cli CONFIG SET maxmemory 1 >/dev/null
-	renew anna hold_mode='=1' lease=50000
-	cli CONFIG SET maxmemory 0 >/dev/null
-	answered renewed 50000
-	cli CONFIG SET maxmemory 1 >/dev/null
-	release ben min=30000
-	cli CONFIG SET maxmemory 0 >/dev/null
-	answered kept
-	cli CONFIG SET maxmemory 1 >/dev/null
-	release anna
-	cli CONFIG SET maxmemory 0 >/dev/null
-	answered released
-	assert_equal "$(holders)" 'ben cleo'
-	agree
-}
-
-@test "on a server out of memory acquire shares no free lock, and leaves nothing" {
-	cli CONFIG SET maxmemory 1 >/dev/null
-	run -1 acquire ben want=s
-	cli CONFIG SET maxmemory 0 >/dev/null
-	assert_output --partial OOM
-	assert_equal "$(cli DBSIZE)" 0
+	leave cleo strays=1 is='left ben'
 }
 
 @test "several processes of one holder go in and out of its slot" {
@@ -131,26 +78,9 @@ load ../lib/scripts
 	acquire other inherited='nobody anna' want='#1' kind=a
 	assert_equal "${reply[5]}" 3
 	leave anna request=inner
-	renew anna request=other kind=a hold_mode='=1'
-	answered renewed
-	release anna request=wrong
-	answered not held anna
-	release anna
-	answered released 1
-	release anna mode=any request=x
-	answered released 0
+	renew anna request=other kind=a hold_mode='=1' is=renewed
+	release anna request=wrong is='not held anna'
+	release anna is='released 1'
+	release anna mode=any request=x is='released 0'
 	assert_equal "$(cli EXISTS job)" 0
-}
-
-@test "a renewal that hands a slot to a waiter is about its own hold all the same" {
-	acquire anna want=s kind=a lease=20000
-	redisson_waits r1 3600000
-	present cleo
-	acquire cleo want=s handed=1 lease=40000
-	renew anna kind=a hold_mode=s lease=20000
-	later 5001
-	renew anna kind=a hold_mode=s lease=20000
-	assert_equal "${reply[0]} ${reply[2]}" "renewed ${token[anna]}"
-	assert_equal "$(holders)" 'anna cleo'
-	assert_equal "$(cli ZSCORE "$(key_holders)" cleo)" $(($(now_ms) + 5000))
 }

@@ -4,49 +4,13 @@
 load ../lib/helpers
 load ../lib/scripts
 
-# The tokens of the waiters that were handed the lock, and of those that asked
-tokens_told() {
-	cat "$BATS_TEST_TMPDIR/asked"
-	sed -n 's/^.*channel:{job}:\(r[0-9]*\)$/\1/; T; h; n; s/^granted \([0-9]*\) .*/\1/; T; H; x; s/\n/ /p' \
-		"$BATS_TEST_TMPDIR/heard.together"
-}
-
-all_are_told() {
-	[ "$(tokens_told | cut -d ' ' -f 1 | sort -u | wc -l)" = 1000 ]
-}
-
-@test "a thousand readers behind a writer get the lock in bounded steps, in their order, and none is lost" {
-	local ids=() id steps=0 first
-
-	acquire anna lease=86400000
-	for id in {1..1000}; do ids+=("r$id"); done
-	present_together "${ids[@]}"
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 86400000 wait '' 0 '' "by $id" '' 0 1 s
-	done | cli >"$BATS_TEST_TMPDIR/answers"
-	assert_equal "$(grep -c '^queued$' "$BATS_TEST_TMPDIR/answers")" 1000
-	release anna
-	while first=$(waiting | cut -d ' ' -f 1) && [ -n "$first" ]; do
-		acquire "$first" again=1 want=s handed=1 lease=86400000
-		answered granted "$first"
-		echo "$first ${token[$first]}" >>"$BATS_TEST_TMPDIR/asked"
-		[ $((++steps)) -lt 100 ] || fail "the queue does not end"
-	done
-	assert_equal "$(shown counts)" '1001 0 0 0'
-	# tokens grow in the order of the queue
-	wait_until all_are_told
-	tokens_told | sort -n -k 1.2 | cut -d ' ' -f 2 | sort -nuc
-	all_well
-}
-
 @test "when the first waiter leaves, those behind it that fit get the lock" {
 	acquire anna want=s
 	queue_up ben
 	present cleo dora
 	acquire cleo want=s handed=1
 	acquire dora want=s handed=1
-	leave ben
-	answered left anna
+	leave ben is='left anna'
 	assert_equal "$(holders)" 'anna cleo dora'
 	queue_is
 }
@@ -59,8 +23,7 @@ all_are_told() {
 	acquire dora want=s handed=1
 	absent ben
 	assert_equal "${reply[2]}" 10500
-	ask cleo want=s handed=1
-	answered granted cleo
+	ask cleo want=s handed=1 is='granted cleo'
 	assert_equal "$(holders)" 'anna cleo dora'
 }
 
@@ -73,8 +36,7 @@ all_are_told() {
 	assert_equal "$(holders)" ben
 	told cleo 'first 5000'
 	later 5001
-	ask cleo want='#1' handed=1
-	answered granted cleo
+	ask cleo want='#1' handed=1 is='granted cleo'
 }
 
 @test "a silent writer is not passed over while only readers fit" {
@@ -84,8 +46,7 @@ all_are_told() {
 	present dora
 	acquire dora want=s handed=1
 	later 16000
-	ask dora want=s handed=1
-	answered queued
+	ask dora want=s handed=1 is=queued
 	release anna
 	queue_is cleo dora
 }
@@ -100,22 +61,9 @@ all_are_told() {
 	assert_equal "$(holders)" zed
 	release zed
 	[[ $(heard ben | tail -n 1) = 0 ]]
-	ask ben want='#1' period=60000
-	answered ran
+	ask ben want='#1' period=60000 is=ran
 	assert_equal "$(holders)" cleo
-	acquire dora want='#2' period=60000
-	answered ran
-}
-
-@test "a newcomer joins behind fewer waiters than its limit, whatever they want" {
-	acquire anna want='#1'
-	queue_up ben
-	present cleo
-	acquire cleo want=s
-	acquire dora want='#1' limit=2
-	answered full 2 anna
-	acquire dora want='#1' limit=3
-	answered queued
+	acquire dora want='#2' period=60000 is=ran
 }
 
 @test "a writer is told again when the lock may be free, if the last lease ends earlier" {
@@ -154,24 +102,7 @@ all_are_told() {
 	told r1 0,0 # the last lease ended earlier; its turn
 	queue_is r1 dora
 	assert_equal "$(redisson_takes r1)" granted
-	ask dora want='#2' handed=1
-	answered queued
+	ask dora want='#2' handed=1 is=queued
 	cli DEL job >/dev/null
-	ask dora want='#2' handed=1
-	answered granted dora
-}
-
-@test "a free slot behind a Redisson waiter stays free until that had its turn" {
-	acquire anna want='#2' lease=60000
-	acquire ben want='#2' lease=20000
-	redisson_waits r1
-	present r1 cleo
-	acquire cleo want='#2' handed=1
-	answered queued
-	release ben
-	queue_is r1 cleo
-	assert_equal "$(holders)" anna
-	told r1 '' # the last lease ends when it did
-	release anna
-	told r1 0
+	ask dora want='#2' handed=1 is='granted dora'
 }

@@ -9,8 +9,7 @@ load ../lib/scripts
 	assert_equal "${reply[0]} ${reply[6]}" 'granted =1'
 	acquire ben want='#2'
 	assert_equal "${reply[0]} ${reply[6]}" 'granted =2'
-	acquire cleo want='#2' mode=try
-	answered busy
+	acquire cleo want='#2' mode=try is=busy
 	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 2'
 	assert_equal "$(holders)" 'anna ben'
 	agree
@@ -30,8 +29,7 @@ load ../lib/scripts
 	acquire anna want='#3'
 	acquire ben want='#4' mode=try
 	assert_equal "${reply[0]} ${reply[4]} ${reply[5]}" 'busy =3 1'
-	acquire ben want='#2'
-	answered queued
+	acquire ben want='#2' is=queued
 	script view ben ''
 	assert_equal "${reply[*]: -4:1}" =3
 	release anna
@@ -44,17 +42,13 @@ load ../lib/scripts
 	acquire anna want='=a,b'
 	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 0'
 	acquire ben want='#3'
-	acquire cleo want='=a,b'
-	answered granted
-	acquire dora want='#4' mode=try
-	answered busy
+	acquire cleo want='=a,b' is=granted
+	acquire dora want='#4' mode=try is=busy
 	release ben
-	acquire dora want='#4' mode=try
-	answered busy
+	acquire dora want='#4' mode=try is=busy
 	release anna
 	release cleo
-	acquire dora want='#4'
-	answered granted
+	acquire dora want='#4' is=granted
 }
 
 @test "a hold that is taken up brings its count, and fits beside holders of another one" {
@@ -63,44 +57,33 @@ load ../lib/scripts
 	for owner in anna ben cleo; do acquire $owner want='#3'; done
 	later 10
 	cli FLUSHALL >/dev/null
-	renew cleo hold_mode==3 count='#3'
-	answered renewed
+	renew cleo hold_mode==3 count='#3' is=renewed
 	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 3'
 	later 2001
-	acquire dora want='#4' mode=try
-	answered busy
-	renew ben hold_mode==2 count='#4'
-	answered renewed
+	acquire dora want='#4' mode=try is=busy
+	renew ben hold_mode==2 count='#4' is=renewed
 	assert_equal "$(cli HGETALL job | paste -sd ' ')" 'fairlock:slots 3'
 }
 
 @test "shared holds stand beside each other, and none beside an exclusive one" {
 	acquire anna want=s
-	acquire ben want=s
-	answered granted ben
-	acquire cleo mode=try
-	answered busy
-	acquire dora want='#3' mode=try
-	answered busy
+	acquire ben want=s is='granted ben'
+	acquire cleo mode=try is=busy
+	acquire dora want='#3' mode=try is=busy
 	release anna
 	release ben
 	assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0
-	acquire cleo
-	answered granted
-	acquire anna want=s mode=try
-	answered busy
+	acquire cleo is=granted
+	acquire anna want=s mode=try is=busy
 }
 
 @test "a release of a slot hands it to the first waiter" {
 	acquire anna want='#2'
 	acquire ben want='#2'
 	present cleo dora
-	acquire cleo want='#2' handed=7
-	answered queued
-	acquire dora want='#2' handed=8
-	answered queued
-	release ben
-	answered released
+	acquire cleo want='#2' handed=7 is=queued
+	acquire dora want='#2' handed=8 is=queued
+	release ben is=released
 	assert_equal "$(holders)" 'anna cleo'
 	queue_is dora
 	assert_equal "$(heard cleo | tail -n 1 | cut -d ' ' -f 1,5,6)" 'granted 7 2'
@@ -110,10 +93,8 @@ load ../lib/scripts
 @test "a first waiter for whom there is no room stops all behind it" {
 	acquire anna want=s
 	present ben cleo
-	acquire ben handed=1
-	answered queued
-	acquire cleo want=s handed=2
-	answered queued
+	acquire ben handed=1 is=queued
+	acquire cleo want=s handed=2 is=queued
 	queue_is ben cleo
 	release anna
 	assert_equal "$(owner)" ben
@@ -134,8 +115,7 @@ load ../lib/scripts
 @test "a renewal raises the end of one hold only" {
 	acquire anna want=s lease=20000
 	acquire ben want=s lease=20000
-	renew anna lease=40000 hold_mode=s
-	answered renewed 40000
+	renew anna lease=40000 hold_mode=s is='renewed 40000'
 	assert_equal "$(cli PTTL job)" 40000
 	assert_equal "$(cli ZSCORE "$(key_holders)" ben)" $(($(now_ms) + 20000))
 	agree
@@ -149,27 +129,13 @@ load ../lib/scripts
 	assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0
 	release zoe mode=force
 	assert_equal "${reply[*]}" 'forced anna by anna ben by ben'
-	renew anna hold_mode=s
-	answered lost forced
-}
-
-@test "release by force breaks the hold of one slot" {
-	acquire anna want='#2'
-	acquire ben want='#2'
-	release zoe mode=force only='=2'
-	assert_equal "${reply[*]}" 'forced ben by ben'
-	assert_equal "$(holders)" anna
-	release zoe request=other mode=force only='=3'
-	answered free
-	assert_equal "$(holders)" anna
+	renew anna hold_mode=s is='lost forced'
 }
 
 @test "a slot that --min-hold keeps stays held until then" {
 	acquire anna want='#2'
-	release anna min=60000
-	answered kept
-	acquire ben want='=1' mode=try
-	answered busy
+	release anna min=60000 is=kept
+	acquire ben want='=1' mode=try is=busy
 	acquire cleo want='#2'
 	assert_equal "${reply[6]}" =2
 	agree
@@ -179,23 +145,12 @@ load ../lib/scripts
 	acquire anna want='#3'
 	acquire inner inherited=anna kind=a want='#2'
 	assert_equal "${reply[0]} ${reply[5]} ${reply[6]}" 'granted 2 =1'
-	acquire inner inherited=anna kind=a want='=x'
-	answered other '=1'
-	acquire inner inherited=anna kind=a want=s
-	answered other '=1'
-	acquire inner inherited=anna kind=a
-	answered other '=1'
-	release anna request=inner
-	answered released 1
-	release anna
-	answered released 0
+	acquire inner inherited=anna kind=a want='=x' is='other =1'
+	acquire inner inherited=anna kind=a want=s is='other =1'
+	acquire inner inherited=anna kind=a is='other =1'
+	release anna request=inner is='released 1'
+	release anna is='released 0'
 	assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0
-}
-
-@test "going into an exclusive lock for a slot gives none" {
-	acquire anna
-	acquire inner inherited=anna kind=a want='#2'
-	assert_equal "${reply[0]} ${reply[6]}" 'granted x'
 }
 
 @test "50 shared waiters behind a writer all get the lock, in steps" {
@@ -223,16 +178,6 @@ load ../lib/scripts
 	release anna
 }
 
-@test "a Redisson waiter at the head is told when --min-hold lets the last lease end earlier" {
-	acquire anna want=s lease=60000
-	redisson_waits r1
-	present r1
-	release anna min=5000
-	answered kept
-	told r1 0
-	queue_is r1
-}
-
 @test "behind a dead writer, a waiter that asks lets those before it in, and gets a hold, too" {
 	acquire anna want=s
 	present ben cleo dora emil
@@ -241,8 +186,7 @@ load ../lib/scripts
 	acquire dora want=s
 	acquire emil want=s handed=4
 	absent ben
-	ask dora want=s
-	answered granted dora
+	ask dora want=s is='granted dora'
 	assert_equal "$(holders)" 'anna cleo dora emil'
 }
 

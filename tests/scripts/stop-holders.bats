@@ -6,18 +6,15 @@ load ../lib/scripts
 
 @test "a stop of a lock that Redisson holds changes nothing of it, and says that nobody can be asked" {
 	redisson_takes r1
-	request_stop xena
-	answered stops alone
+	request_stop xena is='stops alone'
 	assert_equal "${reply[3]}${reply[4]}" '- - - r1'
 	assert_equal "$(owner)" r1
-	request_stop xena "list=$list"
-	answered stops alone
+	request_stop xena "list=$list" is='stops alone'
 }
 
 @test "a stop of a lock that acquire holds says that nobody can be asked" {
 	acquire anna kind=a
-	request_stop xena
-	answered stops alone
+	request_stop xena is='stops alone'
 	assert_equal "${reply[3]}" 'by anna'
 	renew anna kind=a
 	assert_equal "${reply[4]}" ''
@@ -28,8 +25,7 @@ load ../lib/scripts
 	acquire anna
 	acquire inner inherited=anna
 	acquire other kind=a inherited=anna
-	request_stop xena
-	answered stops asked
+	request_stop xena is='stops asked'
 	renew anna request=inner
 	assert_equal "${reply[0]} ${reply[4]}" 'renewed '
 	renew anna request=other kind=a
@@ -45,20 +41,16 @@ load ../lib/scripts
 	acquire inner kind=a inherited=anna
 	present xena
 	request_stop xena
-	release anna
-	answered released 1
+	release anna is='released 1'
 	told xena 0
-	request_stop xena "list=$list"
-	answered stops alone
+	request_stop xena "list=$list" is='stops alone'
 }
 
 @test "a kept lock is given back at once, and the next waiter gets it" {
 	acquire anna lease=60000
 	queue_for_handover ben
-	release anna min=50000 status=3 cause=exit
-	answered kept
-	request_stop xena
-	answered stops kept 0 'by anna'
+	release anna min=50000 status=3 cause=exit is=kept
+	request_stop xena is='stops kept 0 by anna'
 	handed ben 5000
 	request_stop xena again=1
 	assert_equal "${reply[*]}" stops
@@ -72,8 +64,7 @@ load ../lib/scripts
 @test "a hold that is asked is not kept for --min-hold" {
 	acquire anna
 	request_stop xena
-	release anna min=50000
-	answered released 0
+	release anna min=50000 is='released 0'
 	is_free job
 }
 

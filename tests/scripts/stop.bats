@@ -8,8 +8,7 @@ load ../lib/scripts
 @test "a stop is written beside the hold, makes its wrap renew, and the renewal tells who asks" {
 	acquire anna
 	present anna
-	request_stop xena
-	answered stops asked
+	request_stop xena is='stops asked'
 	assert_equal "${reply[2]}" 30000
 	assert_equal "${reply[3]}" 'by anna'
 	assert_equal "${reply[4]}" "${token[anna]} 30000 x anna"
@@ -42,29 +41,6 @@ load ../lib/scripts
 	done
 }
 
-@test "the next hold of the same owner is not asked" {
-	acquire anna kind=a
-	request_stop xena
-	answered stops alone
-	release anna mode=any
-	acquire anna request=other kind=a
-	answered granted anna
-	request_stop xena "list=$list"
-	assert_equal "${reply[*]}" stops
-}
-
-@test "a release of an asked hold hands the lock to the next waiter" {
-	acquire anna
-	queue_for_handover ben cleo
-	present xena
-	request_stop xena
-	release anna
-	handed ben 5000
-	told xena 0
-	renew ben
-	assert_equal "${reply[4]}" ''
-}
-
 @test "a stop that is sent again asks the same hold once, and spares the next holder" {
 	acquire anna
 	request_stop xena
@@ -79,33 +55,6 @@ load ../lib/scripts
 	assert_equal "${reply[4]}" ''
 }
 
-@test "a stop that comes behind the release of what it asked before asks nobody" {
-	acquire anna
-	request_stop xena
-	release anna
-	acquire ben
-	request_stop xena "list=$list"
-	assert_equal "${reply[*]}" stops
-	renew ben
-	assert_equal "${reply[4]}" ''
-}
-
-@test "each process that asks is in the log, with the holder and itself" {
-	acquire anna 'by=host 7 root make'
-	later 3000
-	request_stop xena
-	request_stop yara
-	run -0 entry 3
-	assert_line 'event asked'
-	assert_line 'owner anna'
-	assert_line "token ${token[anna]}"
-	assert_line 'by host 7 root make'
-	assert_line 'actor by yara'
-	assert_equal "$(sed -n 's/^held //p' <<<"$output")" 3000
-	run -0 entry 2
-	assert_line 'actor by xena'
-}
-
 @test "the log says who broke a lock and who removed a waiter, and of other entries nothing" {
 	acquire anna
 	queue_up ben
@@ -118,24 +67,4 @@ load ../lib/scripts
 	assert_line 'actor by breaker'
 	run -0 entry 1
 	refute_line --regexp '^(actor|slot)'
-}
-
-@test "a hold that acquire takes is over for who asked, although the same owner holds the lock again" {
-	acquire anna kind=h
-	request_stop xena
-	answered stops 'by hand'
-	release anna
-	later 10
-	acquire anna kind=h
-	request_stop xena "list=$list"
-	assert_equal "${reply[*]}" stops
-}
-
-@test "a hold of Redisson cannot be asked, and is over when the lock is" {
-	redisson_takes mallory
-	request_stop xena
-	answered stops alone
-	cli DEL job >/dev/null
-	request_stop xena "list=$list"
-	assert_equal "${reply[*]}" stops
 }

@@ -9,8 +9,7 @@ load ../lib/scripts
 	acquire anna
 	acquire cleo newest=0
 	asks_newest ed
-	acquire cleo newest=0 again=1
-	answered superseded 'by ed'
+	acquire cleo newest=0 again=1 is='superseded by ed'
 
 	lock=other
 	acquire anna
@@ -19,21 +18,17 @@ load ../lib/scripts
 	release anna
 	ask dora
 	asks_newest ed
-	acquire cleo newest=0 again=1
-	answered superseded 'by ed'
+	acquire cleo newest=0 again=1 is='superseded by ed'
 	queue_is ed
 }
 
 @test "a first request that is sent again has the same place" {
 	acquire anna
 	asks_newest cleo
-	acquire cleo newest=0 again=1
-	answered queued "${ticket[cleo]}"
-	acquire cleo newest=0
-	answered queued "${ticket[cleo]}"
+	acquire cleo newest=0 again=1 is="queued ${ticket[cleo]}"
+	acquire cleo newest=0 is="queued ${ticket[cleo]}"
 	asks_newest ed
-	acquire ed newest=0 again=1
-	answered queued "${ticket[cleo]}"
+	acquire ed newest=0 again=1 is="queued ${ticket[cleo]}"
 	queue_is ed
 	run superseded_events
 	assert_equal ${#lines[@]} 1
@@ -48,37 +43,24 @@ load ../lib/scripts
 	ask dora
 	queue_is dora
 	present ben cleo
-	acquire cleo newest=0 again=1
-	answered queued "${ticket[cleo]}"
+	acquire cleo newest=0 again=1 is="queued ${ticket[cleo]}"
 	ask ben
 	queue_is ben cleo dora
 	all_well
-}
-
-@test "a first request that comes only when it is sent again supersedes one that began to wait before it" {
-	acquire anna
-	asks_newest cleo
-	later 9000
-	asks_newest ed newest=-5000 again=1
-	answered queued "${ticket[cleo]}"
-	is_superseded cleo
 }
 
 @test "a first request that was lost on its way, and comes after that of a newer one, is superseded" {
 	acquire anna
 	asks_newest cleo
 	present ed
-	acquire ed newest=-600000 again=1 strays=1
-	answered superseded 'by cleo' anna
+	acquire ed newest=-600000 again=1 strays=1 is='superseded by cleo anna'
 	acquire ed newest=-5 # the one that was lost
 	answered removed
 	queue_is cleo
 	release anna
-	asks_again cleo
-	answered granted
+	asks_again cleo is=granted
 	release cleo
-	acquire ed newest=-600000 again=1 strays=2
-	answered superseded
+	acquire ed newest=-600000 again=1 strays=2 is=superseded
 	queue_is
 	all_well
 }
@@ -91,30 +73,12 @@ load ../lib/scripts
 	release anna # passes over cleo
 	ask dora
 	release dora
-	acquire ed newest=0
-	answered granted ed
-	asks_again cleo again=1
-	answered superseded 'by ed' ed 'by ed'
+	acquire ed newest=0 is='granted ed'
+	asks_again cleo again=1 is='superseded by ed ed by ed'
 	release ed
 	is_superseded cleo again=1
 	assert_equal "${reply[*]:0:2}" 'superseded by ed'
 	queue_is
-}
-
-@test "a server out of memory refuses a new one, and changes nothing" {
-	acquire anna
-	asks_newest cleo
-	present ed
-	before=$(digest)
-	cli CONFIG SET maxmemory 1 >/dev/null
-	run acquire ed newest=0
-	cli CONFIG SET maxmemory 0 >/dev/null
-	assert_output --partial OOM
-	assert_equal "$(digest)" "$before"
-	asks_again cleo
-	answered queued
-	acquire ed newest=0
-	answered queued "${ticket[cleo]}"
 }
 
 @test "a new one takes over the place of one that was away for a moment, and was taken out as dead" {
@@ -126,28 +90,12 @@ load ../lib/scripts
 	absent ben cleo
 	ask dora # it finds those before it absent
 	queue_is dora
-	asks_newest ed
-	answered queued "${ticket[cleo]}"
+	asks_newest ed is="queued ${ticket[cleo]}"
 	queue_is ed dora
 	present ben cleo
 	ask ben
 	queue_is ben ed dora
 	is_superseded cleo
 	queue_is ben ed dora
-	all_well
-}
-
-@test "a new one in the place of one that was taken out as dead, when nobody else waits, has a marker, and keeps the queue" {
-	acquire anna
-	asks_newest cleo
-	absent cleo
-	release anna # it finds cleo absent
-	queue_is
-	acquire ben
-	asks_newest ed
-	answered queued "${ticket[cleo]}"
-	assert_equal "$(listed)" "fairlock:${ticket[cleo]}"
-	between 1 "$(cli PTTL "$(key_ours)")" 600000
-	queue_is ed
 	all_well
 }

@@ -20,11 +20,9 @@ is_back() { asks_again "$1" again=1 "${@:2}"; }
 	asks_newest cleo
 	cli FLUSHALL >/dev/null
 	acquire anna
-	is_back cleo
-	answered queued "${ticket[cleo]}"
+	is_back cleo is="queued ${ticket[cleo]}"
 	later 100
-	asks_newest ed
-	answered queued "${ticket[cleo]}"
+	asks_newest ed is="queued ${ticket[cleo]}"
 	cli FLUSHALL >/dev/null
 	acquire anna
 	is_back ed
@@ -37,43 +35,15 @@ is_back() { asks_again "$1" again=1 "${@:2}"; }
 	queue_up dora
 	cli FLUSHALL >/dev/null
 	acquire anna
-	is_back cleo
-	answered queued "${ticket[cleo]}"
+	is_back cleo is="queued ${ticket[cleo]}"
 	ask dora again=1
-	is_back ed
-	answered queued "${ticket[cleo]}"
+	is_back ed is="queued ${ticket[cleo]}"
 	queue_is ed dora
 	is_superseded cleo
 	assert_equal "${reply[1]}" 'by ed'
 	is_back ed
 	queue_is ed dora
 	all_well
-}
-
-@test "after a loss of data a newer waiter is the newest also if an older one has the lock by now" {
-	two_wait
-	cli FLUSHALL >/dev/null
-	is_back cleo
-	later 2001
-	is_back cleo
-	answered granted cleo
-	is_back ed
-	answered queued
-	queue_is ed
-	is_back cleo
-	answered granted cleo
-}
-
-@test "after a loss of data a waiter from before is superseded by one that has come since, and by a newer one from before" {
-	two_wait
-	cli FLUSHALL >/dev/null
-	acquire anna
-	is_back ed
-	is_superseded cleo again=1
-	asks_newest fay
-	is_superseded ed
-	is_superseded cleo again=1
-	queue_is fay
 }
 
 @test "a waiter that an old copy of the data does not know is newer than the newest of that copy" {
@@ -85,8 +55,7 @@ is_back() { asks_again "$1" again=1 "${@:2}"; }
 	asks_newest ed
 	is_superseded cleo
 	old_data
-	is_back ed
-	answered queued "${ticket[cleo]}"
+	is_back ed is="queued ${ticket[cleo]}"
 	queue_is ed dora
 	is_superseded cleo
 	is_back ed
@@ -99,28 +68,8 @@ is_back() { asks_again "$1" again=1 "${@:2}"; }
 	release anna
 	absent cleo
 	restarted
-	asks_newest ed
-	answered queued
+	asks_newest ed is=queued
 	queue_is ed
 	later 2001
-	asks_again ed
-	answered granted
-}
-
-@test "after a loss of data a newer waiter keeps its place if an older one that had heard no ticket was queued anew" {
-	acquire anna
-	asks_newest ed
-	SINCE[ed]=${reply[5]}
-	queue_up dora
-	later 10
-	cli FLUSHALL >/dev/null
-	acquire anna
-	present cleo
-	acquire cleo newest=-1000 again=1 strays=1
-	answered queued
-	is_back ed
-	answered queued "${ticket[ed]}"
-	ask dora again=1
-	queue_is ed dora
-	all_well
+	asks_again ed is=granted
 }

@@ -9,8 +9,7 @@ load ../lib/scripts
 	queue_up ben
 	asks_newest cleo
 	queue_up dora
-	asks_newest ed
-	answered queued "${ticket[cleo]}"
+	asks_newest ed is="queued ${ticket[cleo]}"
 	queue_is ben ed dora
 	all_well
 }
@@ -20,8 +19,7 @@ load ../lib/scripts
 	asks_newest cleo
 	asks_newest ed
 	told cleo 0
-	asks_again cleo
-	answered superseded 'by ed' anna 'by anna'
+	asks_again cleo is='superseded by ed anna by anna'
 	is_superseded cleo again=1
 	queue_is ed
 }
@@ -37,36 +35,12 @@ load ../lib/scripts
 	assert_output --regexp '^cleo by cleo 7000 by ed$'
 }
 
-@test "a stream of 50 keeps the place between the other waiters, and the last one gets the lock in its turn" {
-	local i
-
-	acquire anna
-	queue_up ben
-	for ((i = 1; i <= 25; i++)); do acquire "w$i" newest=0; done
-	queue_up dora
-	for ((i = 26; i < 50; i++)); do acquire "w$i" newest=0; done
-	asks_newest w50 handed=5ec
-	queue_is ben w50 dora
-	release anna
-	ask ben
-	answered granted
-	release ben
-	assert_equal "$(owner)" w50
-	run heard w50
-	assert_line --regexp '^granted .* 5ec$'
-	queue_is dora
-	for i in 1 25 49; do is_superseded "w$i"; done
-	run superseded_events
-	assert_equal ${#lines[@]} 49
-}
-
 @test "a new one is granted the free lock in place of the one whose turn it was, at once" {
 	acquire anna
 	asks_newest cleo
 	queue_up dora
 	release anna
-	asks_newest ed
-	answered granted ed
+	asks_newest ed is='granted ed'
 	queue_is dora
 	is_superseded cleo
 	assert_equal "$(owner)" ed
@@ -80,52 +54,31 @@ load ../lib/scripts
 	assert_equal "$(owner)" cleo # the message is under way
 	asks_newest ed
 	queue_is dora ed
-	asks_again cleo
-	answered granted cleo
-	asks_again cleo again=1
-	answered granted cleo
-	asks_again ed
-	answered queued
+	asks_again cleo is='granted cleo'
+	asks_again cleo again=1 is='granted cleo'
+	asks_again ed is=queued
 	assert_equal "$(superseded_events)" ''
 }
 
 @test "--max-queue does not count one whose place is taken over" {
 	acquire anna
 	asks_newest cleo
-	asks_newest ed limit=1
-	answered queued
+	asks_newest ed limit=1 is=queued
 	present fay
-	acquire fay limit=1
-	answered full 1
-	asks_newest gus limit=0
-	answered queued
+	acquire fay limit=1 is='full 1'
+	asks_newest gus limit=0 is=queued
 	queue_is gus
 }
 
 @test "one that does not wait supersedes nobody: because of --once-per, --max-queue or mode try" {
 	acquire anna
 	asks_newest cleo
-	acquire ed newest=0 period=60000
-	answered ran
-	acquire ed newest=0 mode=try
-	answered busy
+	acquire ed newest=0 period=60000 is=ran
+	acquire ed newest=0 mode=try is=busy
 	leave cleo
 	queue_up ben
-	acquire ed newest=0 limit=1
-	answered full
+	acquire ed newest=0 limit=1 is=full
 	queue_is ben
-}
-
-@test "the usual grant of a free lock makes its process the newest" {
-	acquire anna
-	release anna
-	acquire cleo newest=0
-	answered granted
-	acquire cleo newest=0
-	assert_equal "$(holds)" 1
-	present ed
-	acquire ed newest=-600000 again=1
-	answered superseded 'by cleo'
 }
 
 @test "each process has waited since it came, however old its place is" {
@@ -139,7 +92,6 @@ load ../lib/scripts
 	script status
 	assert_equal "${reply[10]}" 3000
 	release anna
-	asks_again ed
-	answered granted ed
+	asks_again ed is='granted ed'
 	assert_equal "${reply[4]}" 3000
 }

@@ -41,20 +41,6 @@ of_another_version() {
 	of_another_version
 }
 
-@test "the scripts refuse a lock of another version that is not in use" {
-	acquire anna
-	release anna
-	of_another_version
-}
-
-@test "acquire does not take a lock that only Redisson uses for one of another version" {
-	cli HSET job r1 1
-	cli PEXPIRE job 30000
-	acquire ben
-	answered queued
-	assert_equal "$(cli HGET "$(key_state)" v)" 1
-}
-
 @test "status and queue show a lock of another version" {
 	acquire anna
 	queue_up ben
