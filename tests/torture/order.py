@@ -369,9 +369,10 @@ class Queue:
                 found |= set(owners[: owners.index(patient)])
             if look["at"] > since:
                 found |= set(look["holders"])
+        dead = {owner for owner in found if self.history.is_redisson(owner)}  # it stays in the list until it is passed over
         # a waiter that left the queue because it hung may come back
         found |= {owner for owner in self.first if self.first[owner] < self.first[patient]}
-        return {owner for owner in found if owner != patient and self.may_return(owner, since)}
+        return {owner for owner in found if owner != patient and (owner in dead or self.may_return(owner, since))}
 
     def may_return(self, owner, since):
         job = self.history.job_of(self.history.owners.get(owner, ""))
