@@ -14,7 +14,6 @@ no line that is later than what it knows of its lease, at the highest rate of th
 import json
 import os
 import select
-import socket
 import sys
 import time
 
@@ -22,7 +21,7 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 sys.path[:0] = [os.path.join(TESTS, "lib"), os.path.join(TESTS, "fuzz/walk")]
 from redisson import TEXTS  # noqa: E402
-from resp import Incomplete, bulk, parse  # noqa: E402
+from resp import Connection  # noqa: E402
 
 MS = 1_000_000
 FASTEST = 1.08
@@ -33,10 +32,6 @@ SPIN_MS, NEGATIVE_MS = 250, 10000  # it asks again, if the answer tells no time
 
 def now():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-
-class Refused(Exception):
-    """The server says no; the words may name another one."""
 
 
 class Thread:
@@ -50,59 +45,37 @@ class Thread:
         braced = self.lock if "{" in self.lock else "{" + self.lock + "}"
         self.keys = [self.lock, f"redisson_lock_queue:{braced}", f"redisson_lock_timeout:{braced}"]
         self.channel = f"redisson_lock__channel:{braced}"
-        self.socket, self.data, self.listens, self.is_told = None, bytearray(), False, False
+        self.connection, self.listens = None, False
         self.asked = 0  # before the last request
 
     # The connection
 
     def connect(self):
-        self.data.clear()
-        self.socket = socket.create_connection(("127.0.0.1", int(self.ports[0])), 5)
-        self.ask("HELLO", "3")
-        if not self.sharded and self.ask("ROLE")[0][1] != b"master":
-            raise Refused("no master")
+        self.connection = Connection(int(self.ports[0]), 5)
+        self.connection.ask("HELLO", "3")
+        if not self.sharded and self.connection.ask("ROLE")[0] != "master":
+            raise RuntimeError("no master")
         if self.listens:
             self.listen()
 
-    def ask(self, *words):
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(map(bulk, words)))
-        subscribes = words[0].endswith("SUBSCRIBE")
-        while True:
-            kind, content = self.read()
-            if kind == b"-":
-                raise Refused(content.decode())
-            if kind != b">" or subscribes and content[0][1].endswith(b"subscribe"):
-                return content
-
-    def read(self):
-        """The next value. A message to this thread is noted."""
-        while True:
-            try:
-                value, end = parse(self.data)
-                break
-            except Incomplete:
-                part = self.socket.recv(65536)
-                if not part:
-                    raise OSError("closed") from None
-                self.data += part
-        del self.data[:end]
-        kind, content = value
-        if kind == b">" and content[0][1].endswith(b"message") and content[-1][1] == b"0":
-            self.is_told = True
-        return value
-
     def listen(self):
-        self.ask("SSUBSCRIBE" if self.sharded else "SUBSCRIBE", f"{self.channel}:{self.id}")
+        self.connection.ask("SSUBSCRIBE" if self.sharded else "SUBSCRIBE", f"{self.channel}:{self.id}")
+
+    def is_told(self):
+        """Whether a message says that its turn may have come."""
+        told = any(words[0].endswith("message") and words[-1] == "0" for words in self.connection.pushed)
+        self.connection.pushed.clear()
+        return told
 
     def do(self, what, *words):
         """Does it on whichever server is the master, and again when the connection broke, as Redisson does."""
         until = now() + GIVE_UP_S * 1000 * MS
         while now() < until:
             try:
-                if self.socket is None:
+                if self.connection is None:
                     self.connect()
                 return what(*words)
-            except (OSError, Refused) as error:
+            except (OSError, RuntimeError) as error:
                 self.lose_connection()
                 moved = str(error).split()
                 if moved[:1] == ["MOVED"]:
@@ -114,29 +87,29 @@ class Thread:
         sys.exit(69)
 
     def lose_connection(self):
-        if self.socket:
-            self.socket.close()
-        self.socket = None
+        if self.connection:
+            self.connection.close()
+        self.connection = None
 
     def call(self, script, *words):
         text = TEXTS[script].replace("'publish'", "'spublish'") if self.sharded else TEXTS[script]
 
         def once():
             self.asked = now()
-            clock = str(time.time_ns() // MS)
-            return self.ask("EVAL", text, "3", *self.keys, clock, self.id, *map(str, words))
+            clock = time.time_ns() // MS
+            return self.connection.ask("EVAL", text, 3, *self.keys, clock, self.id, *words)
 
         return self.do(once)
 
     # What Redisson does
 
     def sleep(self, ms):
-        """Until the time is over, or a message says that its turn may have come; a new connection asks again."""
+        """Until the time is over, or a message comes; a new connection asks again."""
         until = now() + ms * MS
-        while not self.is_told and now() < until:
+        while now() < until and not self.is_told():
             try:
-                if select.select([self.socket], [], [], max(0, until - now()) / 1000 / MS)[0]:
-                    self.read()
+                if select.select([self.connection.socket], [], [], max(0, until - now()) / 1000 / MS)[0]:
+                    self.connection.pushed.append(self.connection.read()[1])
             except OSError:
                 self.lose_connection()
                 return
@@ -145,9 +118,8 @@ class Thread:
         """RedissonLock.lock, and tryLock."""
         gives_up = now() + wait * MS if wait is not None else 1 << 62
         while True:
-            self.is_told = False
             answer = self.call(f"redisson_lock_{self.age}", self.patience, self.lease)
-            if answer == b"granted":
+            if answer == "granted":
                 return
             if now() >= gives_up:
                 self.call("redisson_leave", self.patience)
@@ -177,13 +149,13 @@ class Thread:
             time.sleep(BEAT_S)
             self.say("beat", until)
             if now() >= renews:
-                if self.call("redisson_renew", "", self.lease) != b"renewed":
+                if self.call("redisson_renew", "", self.lease) != "renewed":
                     break
                 until, renews = self.known_until(), self.asked + self.lease * MS // 3
         self.say("end", until)
 
     def give_back(self):
-        if self.call(f"redisson_unlock_{self.age}", self.channel, self.lease) == b"not mine":
+        if self.call(f"redisson_unlock_{self.age}", self.channel, self.lease) == "not mine":
             sys.exit(76)
 
 

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import signal
+import sys
 import time
 import uuid
 
@@ -86,7 +87,7 @@ class Round:
         if not self.ground.fails_over:
             self.ground.open_proxy(os.path.join(folder, "proxy"))
         self.history = os.path.join(folder, "history")
-        self.stalls = self.machine.start([os.path.join(build, "programs/stalls"), self.history], os.environ)
+        self.stalls = self.machine.start([sys.executable, os.path.join(TESTS, "torture/stalls.py"), self.history], os.environ)
         fairlock = os.environ.get("FAIRLOCK") or os.path.join(build, "fairlock")
         dynamic = os.path.join(build, "dynamic/fairlock")
         ports = [node.port for node in self.ground.nodes]  # for Redisson clients

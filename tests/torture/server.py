@@ -12,7 +12,7 @@ import time
 from machine import now
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from resp import Incomplete, bulk, parse
+from resp import Connection  # noqa: E402
 
 LOOK_S = 0.015
 SLOW_NS = 100_000_000
@@ -79,40 +79,6 @@ return found
 """
 
 
-class Away(Exception):
-    """The server does not answer."""
-
-
-class Connection:
-    def __init__(self, port, timeout):
-        self.data = bytearray()
-        try:
-            self.socket = socket.create_connection(("127.0.0.1", port), timeout)
-        except OSError as error:
-            raise Away from error
-
-    def ask(self, *words):
-        """Returns the answer as a Python value; raises RuntimeError for an error of the server."""
-        try:
-            self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(bulk(str(word)) for word in words))
-            while True:
-                try:
-                    value, end = parse(self.data)
-                    break
-                except Incomplete:
-                    part = self.socket.recv(65536)
-                    if not part:
-                        raise Away from None
-                    self.data += part
-        except OSError as error:
-            raise Away from error
-        del self.data[:end]
-        return plain(value)
-
-    def close(self):
-        self.socket.close()
-
-
 def unless_away(default):
     """What a method returns while a server does not answer, or refuses."""
 
@@ -120,21 +86,12 @@ def unless_away(default):
         def ask(*words):
             try:
                 return method(*words)
-            except (Away, RuntimeError):
+            except (OSError, RuntimeError):
                 return default
 
         return ask
 
     return decorate
-
-
-def plain(value):
-    kind, content = value
-    if kind == b"-":
-        raise RuntimeError(content.decode())
-    if isinstance(content, list):
-        return [plain(part) for part in content]
-    return content.decode() if isinstance(content, bytes) else content
 
 
 class Server:
@@ -177,7 +134,7 @@ class Server:
             if not self.connection:
                 self.connection = Connection(self.port, 5)
             return self.connection.ask(*words)
-        except Away:
+        except OSError:
             self.forget_connection()
             raise
 
@@ -257,7 +214,7 @@ class Looker(threading.Thread):
                     if port not in self.connections:
                         self.connections[port] = Connection(port, 60)
                     self.look(self.connections[port], locks)
-                except (Away, RuntimeError):
+                except (OSError, RuntimeError):
                     if port in self.connections:
                         self.connections.pop(port).close()
             time.sleep(LOOK_S)
