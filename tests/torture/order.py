@@ -40,7 +40,8 @@ class Queue:
                         self.history.owners[names[owner]] = self.history.owners[owner]
                     seen[owner] = index
             queue = [[names.get(owner, owner), present] for owner, present in look["queue"]]
-            self.looks.append({**look, "queue": queue, "holders": [names.get(owner, owner) for owner in look["holders"]]})
+            holders = [names.get(owner, owner) for owner in look["holders"]]
+            self.looks.append({**look, "queue": queue, "holders": holders})
         for owner in list(self.granted):
             if self.history.is_redisson(owner):
                 granted = self.granted.pop(owner)
@@ -74,7 +75,8 @@ class Queue:
                     and not self.is_disturbed(*times)
                     and not any(self.history.was_away(each, self.lock, *times) for each in self.jobs_of(look))
                 ):
-                    self.history.wrong_at(self.lock, "order", f"{job.name} had no place in Redisson's list for too long", look["at"], job.name)
+                    text = f"{job.name} had no place in Redisson's list for too long"
+                    self.history.wrong_at(self.lock, "order", text, look["at"], job.name)
                     return
 
     def jobs_of(self, look):
