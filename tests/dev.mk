@@ -197,7 +197,7 @@ mutants-built: tests
 
 torture:
 	.ci/setup $(kind) dynamic run torture
-	$(again) all dynamic $(BUILD)/programs/section $(BUILD)/programs/stalls $(CLOCKWORK)
+	$(again) all dynamic $(BUILD)/programs/section $(CLOCKWORK)
 	BUILD=$(BUILD) tests/torture/run $(DURATION) $(SEED)
 
 fuzz:

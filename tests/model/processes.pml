@@ -2,6 +2,7 @@
  * COMMAND has started. Each of them can be stopped and continued at any moment and any number of times, and some of
  * them are killed. tests/model/run runs it beside queue.pml. The server and its answers are not in it, but for
  * renewals.
+ * `run` says what the macros are, and which measures the mutations take out.
  *
  * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard, and
  * what becomes COMMAND), src/supervise/wrapper.c (the grant), and src/supervise/processes.c (how all that COMMAND started is
@@ -37,44 +38,15 @@
  *
  * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
  *
- * This is excused, unless the macro is defined; then spin finds it:
+ * This is excused; with the macro spin finds it:
  *
  *   GAP_SURVIVOR     wrapper or guard is dead, and the other one is stopped or killed, too; or the wrapper is dead, and COMMAND
  *                    is stopped before exec, so that the guard, which waits for exec, is late
- *
- * Mutations:
- *
- *   MUTE_EXIT        the guard's end does not continue a stopped wrapper
- *   MUTE_WRAPPER     the wrapper's end does not continue a stopped guard
- *   NO_FUSE          the guard has no fuse
- *   NO_TAKEOVER      the wrapper leaves everything to the guard
- *   SPARE_GUARD      the wrapper takes over and does not end the guard, which believes that COMMAND has ended by itself
- *   NO_LEASE_CHECK   the process that becomes COMMAND does not look at the lease
- *   ONE_LOOK         all that one look has found is killed
- *   BELIEVE_PROC     guard and wrapper believe a /proc of others, which does not show what COMMAND started
- *   LEAVE_REST       the lock is given back when COMMAND itself has been killed, without the processes that it started
- *   START_AGAIN      the wrapper makes another guard when the first one dies after it was set off
- *   FORGET_STATUS    the wrapper takes over also when the guard has COMMAND's status and dies as it gives back
  */
 
-#ifndef KILLS
-#define KILLS 0 /* of the wrapper, the guard or COMMAND */
-#endif
-#ifndef STOPS
-#define STOPS 2 /* 0: of no process, 1: of COMMAND and what it started, 2: of the wrapper and the guard, too */
-#endif
-#ifndef RENEWALS
-#define RENEWALS 1
-#endif
-#ifndef MIRROR
-#define MIRROR 1 /* when COMMAND stops, the guard stops the wrapper, so that a job-control shell sees it */
-#endif
-#ifndef BLIND
-#define BLIND 0
-#endif
-#ifndef GRACE
-#define GRACE 1 /* 0: --kill-after 0 */
-#endif
+#include "macros.h"
+
+#define when(condition, then) if :: condition -> then :: else fi
 
 #define STOP_AT  2
 #define TAKE_AT  3
@@ -170,9 +142,7 @@ inline end_guard()
 	stopped[GUARD] = false;
 	waker = 0;
 	fuse = 0;
-#ifndef MUTE_EXIT
-	stopped[WRAPPER] = false;
-#endif
+	stopped[WRAPPER] = stopped[WRAPPER] && MUTE_EXIT;
 	if
 	/* By a signal. If the guard does not wait, that may be one that COMMAND's process ignores. */
 	:: alive[COMMAND] && command != RUNS -> end_command()
@@ -187,13 +157,8 @@ inline end_wrapper()
 	printf("the wrapper ends\n");
 	alive[WRAPPER] = false;
 	stopped[WRAPPER] = false;
-#ifndef MUTE_WRAPPER
-	stopped[GUARD] = false;
-#endif
-	if
-	:: alive[GUARD] && !set_off && !stopped[GUARD] -> end_guard()
-	:: else
-	fi
+	stopped[GUARD] = stopped[GUARD] && MUTE_WRAPPER;
+	when(alive[GUARD] && !set_off && !stopped[GUARD], end_guard())
 }
 
 inline end_rest()
@@ -205,10 +170,7 @@ inline end_rest()
 /* The first signal, and SIGCONT. Who comes second sends nothing: the other one may have begun to look. */
 inline begin_to_stop()
 {
-	if
-	:: phase == HOLDING -> stopped[COMMAND] = false; stopped[REST] = false
-	:: else
-	fi
+	when(phase == HOLDING, stopped[COMMAND] = false; stopped[REST] = false)
 }
 
 /* SIGKILL to all that the looks have found; or to the process group, which lets nothing escape. */
@@ -217,16 +179,8 @@ inline kill_tree()
 	printf("all of COMMAND is killed\n");
 	killed_at = now;
 	is_quiet = false;
-#ifndef BELIEVE_PROC
-	if
-	:: BLIND || halted[REST] -> end_rest()
-	:: else
-	fi;
-	if
-	:: BLIND || halted[COMMAND] -> end_command()
-	:: else
-	fi;
-#endif
+	when(!BELIEVE_PROC && (BLIND || halted[REST]), end_rest());
+	when(!BELIEVE_PROC && (BLIND || halted[COMMAND]), end_command());
 	halted[COMMAND] = false;
 	halted[REST] = false
 }
@@ -236,33 +190,23 @@ inline look()
 {
 	printf("a look\n");
 	is_quiet = true;
-#ifndef BELIEVE_PROC
+	when(alive[COMMAND] && !halted[COMMAND] && !BELIEVE_PROC,
+		is_quiet = false; halted[COMMAND] = true; stopped[COMMAND] = true);
 	if
-	:: alive[COMMAND] && !halted[COMMAND] -> is_quiet = false; halted[COMMAND] = true; stopped[COMMAND] = true
-	:: else
-	fi;
-	if
-	:: alive[REST] && !halted[REST] -> is_quiet = false; halted[REST] = true; stopped[REST] = true
-	:: alive[REST] && !stopped[REST] -> is_quiet = false
-	:: !alive[REST] || halted[REST]
+	:: alive[REST] && !halted[REST] && !BELIEVE_PROC -> is_quiet = false; halted[REST] = true; stopped[REST] = true
+	:: alive[REST] && !stopped[REST] && !BELIEVE_PROC -> is_quiet = false
+	:: !alive[REST] || halted[REST] || BELIEVE_PROC
 	fi
-#endif
 }
 
-#ifdef ONE_LOOK
-#define may_kill (is_quiet || halted[COMMAND] || halted[REST] || alive[REST])
-#else
-#define may_kill (BLIND || is_quiet)
-#endif
+#define may_kill (BLIND || is_quiet || ONE_LOOK && (halted[COMMAND] || halted[REST] || alive[REST]))
 /* A round takes its time; the next one is due a moment later. */
 #define must_look (!tree_is_empty && killed_at != now)
 
 inline set_timers(at)
 {
 	waker = at;
-#ifndef NO_FUSE
-	fuse = (at == STOP_AT -> FUSE_AT : LAST_AT)
-#endif
+	fuse = (NO_FUSE -> 0 : (at == STOP_AT -> FUSE_AT : LAST_AT))
 }
 
 #define waker_is_over (waker != 0 && now >= waker)
@@ -277,20 +221,14 @@ inline set_timers(at)
 #define sees_wrapper_go (started && !alive[WRAPPER] && phase == HOLDING)
 #define must_stop       (started && !lost && phase != GIVING_BACK && !noted_end && now >= STOP_AT)
 #define must_kill       (started && phase == STOPPING && now >= KILL_AT && must_look)
-#ifdef LEAVE_REST
-#define is_over         (started && noted_end && phase != GIVING_BACK)
-#else
-#define is_over         (started && noted_end && phase != GIVING_BACK && (phase == HOLDING || tree_is_empty))
-#endif
+#define is_over         (started && noted_end && phase != GIVING_BACK && (LEAVE_REST || phase == HOLDING || tree_is_empty))
 #define guard_is_due (guard_learns || learned || is_left || sees_end || sees_stop || sees_wrapper_go || \
 	must_stop || must_kill || is_over || phase == GIVING_BACK)
 
+/* So that a job-control shell sees it. */
 inline mirror(is_stop)
 {
-	if
-	:: MIRROR && alive[WRAPPER] -> stopped[WRAPPER] = is_stop
-	:: else
-	fi
+	when(alive[WRAPPER], stopped[WRAPPER] = is_stop)
 }
 
 #define guard_acts (runs(GUARD) && !is_held_up)
@@ -318,10 +256,7 @@ proctype guard()
 	:: d_step { guard_acts && sees_end ->
 		printf("the guard sees COMMAND's end\n");
 		noted_end = true;
-		if
-		:: noted_stop -> noted_stop = false; mirror(false)
-		:: else
-		fi
+		when(noted_stop, noted_stop = false; mirror(false))
 	}
 	:: d_step { guard_acts && sees_stop ->
 		printf("the guard mirrors a stop or its end\n");
@@ -364,12 +299,8 @@ proctype guard()
 
 #define sees_done       (wrapper == WATCHING && phase == DONE)
 #define sees_guard_die  (wrapper == WATCHING && !alive[GUARD] && phase != DONE)
-#ifdef NO_TAKEOVER
-#define must_take_over false
-#else
-#define must_take_over  (wrapper == WATCHING && alive[GUARD] && \
+#define must_take_over  (!NO_TAKEOVER && wrapper == WATCHING && alive[GUARD] && \
 	(phase == HOLDING && now >= TAKE_AT || phase == STOPPING && now >= LATE_AT))
-#endif
 #define must_finish     (wrapper == WATCHING && phase == GIVING_BACK && now == DEADLINE)
 #define must_kill_too   (wrapper == TAKING_OVER && now >= LATE_AT && must_look)
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
@@ -410,14 +341,10 @@ inline take_over()
 	status = status && phase != GIVING_BACK; /* COMMAND's status is known */
 	assert(status);
 	wrapper = TAKING_OVER;
-#ifndef SPARE_GUARD
-	begin_to_stop();
-	phase = (phase == HOLDING -> STOPPING : phase);
-	if
-	:: alive[GUARD] -> end_guard()
-	:: else
-	fi;
-#endif
+	when(!SPARE_GUARD,
+		begin_to_stop();
+		phase = (phase == HOLDING -> STOPPING : phase);
+		when(alive[GUARD], end_guard()));
 	check_time()
 }
 
@@ -426,10 +353,7 @@ proctype front()
 	do
 	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now < STOP_AT -> wrapper = CHECKED }
 	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now >= STOP_AT ->
-		if
-		:: alive[GUARD] -> end_guard()
-		:: else
-		fi;
+		when(alive[GUARD], end_guard());
 		report(LOST)
 	}
 	:: d_step { runs(WRAPPER) && wrapper == CHECKED && alive[GUARD] -> set_guard_off() }
@@ -437,20 +361,10 @@ proctype front()
 	:: d_step { runs(WRAPPER) && sees_done -> report((lost -> LOST : OWN)) }
 	:: d_step { runs(WRAPPER) && sees_guard_die ->
 		if
-#ifdef START_AGAIN
-		:: starts < 2 && phase == HOLDING -> make_guard(); set_guard_off()
-#endif
-#ifdef FORGET_STATUS
-		:: phase == GIVING_BACK -> take_over()
-#else
-		:: phase == GIVING_BACK -> let_go_of_lock(); report(OWN)
-#endif
-#ifdef NO_TAKEOVER
-		:: phase != GIVING_BACK -> report(LOST)
-#else
-		:: phase != GIVING_BACK -> take_over()
-#endif
-		:: else
+		:: START_AGAIN && starts < 2 && phase == HOLDING -> make_guard(); set_guard_off()
+		:: phase == GIVING_BACK && !FORGET_STATUS -> let_go_of_lock(); report(OWN)
+		:: phase == GIVING_BACK && FORGET_STATUS || phase != GIVING_BACK && !NO_TAKEOVER -> take_over()
+		:: phase != GIVING_BACK && NO_TAKEOVER -> report(LOST)
 		fi
 	}
 	:: d_step { runs(WRAPPER) && must_take_over -> take_over() }
@@ -465,11 +379,7 @@ proctype front()
 
 /* ---- COMMAND ---- */
 
-#ifdef NO_LEASE_CHECK
-#define lease_is_good true
-#else
-#define lease_is_good (now < STOP_AT)
-#endif
+#define lease_is_good (now < STOP_AT || NO_LEASE_CHECK)
 
 proctype job()
 {
@@ -501,13 +411,8 @@ proctype job()
 
 /* ---- What happens to them ---- */
 
-#ifdef GAP_SURVIVOR
-#define is_excused(who) false
-#define exec_must_be_quick false
-#else
-#define exec_must_be_quick (is_held_up && !alive[WRAPPER])
-#define is_excused(who) (!alive[WRAPPER + GUARD - (who)])
-#endif
+#define exec_must_be_quick (!GAP_SURVIVOR && is_held_up && !alive[WRAPPER])
+#define is_excused(who) (!GAP_SURVIVOR && !alive[WRAPPER + GUARD - (who)])
 #define may_kill_wrapper (alive[GUARD] && !fuse_is_over)
 #define may_stop(who) (alive[who] && !stopped[who])
 
@@ -529,19 +434,14 @@ end:
 		waker = 0;
 		stopped[GUARD] = false
 	}
-#if STOPS
-	:: d_step { may_stop(COMMAND) -> printf("COMMAND is stopped\n"); stopped[COMMAND] = true }
-	:: d_step { may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
-#endif
-#if STOPS > 1
-	:: d_step { may_stop(WRAPPER) && !is_excused(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
-	:: d_step { may_stop(GUARD) && !is_excused(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
-#endif
+	:: d_step { STOPS > 0 && may_stop(COMMAND) -> printf("COMMAND is stopped\n"); stopped[COMMAND] = true }
+	:: d_step { STOPS > 0 && may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
+	:: d_step { STOPS > 1 && may_stop(WRAPPER) && !is_excused(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
+	:: d_step { STOPS > 1 && may_stop(GUARD) && !is_excused(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
 	:: d_step { stopped[WRAPPER] -> printf("the wrapper goes on\n"); stopped[WRAPPER] = false }
 	:: d_step { stopped[GUARD] -> printf("the guard goes on\n"); stopped[GUARD] = false }
 	:: d_step { stopped[COMMAND] && !(halted[COMMAND] && command == RUNS) -> printf("COMMAND goes on\n"); halted[COMMAND] = false; is_quiet = false; stopped[COMMAND] = false; check_time() }
 	:: d_step { stopped[REST] && !halted[REST] -> printf("the rest goes on\n"); stopped[REST] = false; check_time() }
-#if KILLS
 	:: d_step { kills > 0 && alive[WRAPPER] && may_kill_wrapper -> kills--; end_wrapper() }
 	:: d_step { kills > 0 && alive[GUARD] -> kills--; end_guard() }
 	:: d_step { kills > 0 && alive[COMMAND] ->
@@ -550,7 +450,6 @@ end:
 		left_alone = command == RUNS && phase == HOLDING && wrapper != TAKING_OVER;
 		end_command()
 	}
-#endif
 	od
 }
 

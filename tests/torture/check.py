@@ -17,11 +17,17 @@ Some faults excuse what fairlock(7) does not promise:
     the machine of a holder stood still, with       its section counts again a lease after that. If it was
     its clock                                       still seen waiting in that time, nothing is excused
     the machine stood still                         overlaps for as long as that, which are counted
+    a Redisson client                               counts for as long as it knows of its lease: like a script, it
+                                                    goes on when the lock is broken or the server loses its data
 
 Nothing excuses disorder among waiters that were present, or had RESTART_S to come back: no loss of data, no failover.
 After a loss of data a newcomer may go first as long as no waiter is back. Setting the server's clock excuses what
 happens in the next SET_S; set back before a loss of data, it excuses smaller tokens. A clock that runs up to 8 % fast
 excuses nothing, nor does a waiter's clock that stood still.
+
+Redisson clients stand in the same order, with one gap: one of them may pass a waiter of ours that has no place in
+Redisson's list any more, for PUT_BACK_S at most. Redisson's own place ends with a loss of data, --remove, and a fault that
+made it be passed over: then it counts from its return. For what is idle, one that was hit costs HUNG_S, however many they are.
 
 Holds fit together if all are shared, or all have slots, each another one. A hold that is broken or whose holder dies
 excuses nothing of the others. What fits together may begin in any order; its tokens tell the order of the grants.
@@ -36,8 +42,8 @@ import collections
 import sys
 
 sys.dont_write_bytecode = True  # nothing is left beside the tests
-from history import FOREVER, LOST_S, MS, S, meets, overlap
-from order import Queue
+from history import FOREVER, LOST_S, MS, S, WAITERS, meets, overlap
+from order import PUT_BACK_S, Queue
 from sections import Sections
 
 UNHEARD_MS = 100  # a waiter that never had an answer leaves within that time
@@ -77,6 +83,7 @@ class Checker(Sections):
         for lock, looks in self.looks.items():
             queue = Queue(self, lock, looks, granted[lock])
             queue.check()
+            queue.check_places()
             queue.check_idle([event for event in self.history if event.get("lock") == lock])
 
     # ---- Exit statuses
@@ -90,6 +97,8 @@ class Checker(Sections):
                 self.violated("served", text, end, (job.name, job.lock))
             elif job.kind == "wrap":
                 self.check_wrap(job)
+            elif job.kind == "redisson":
+                self.check_redisson(job)
             else:
                 self.check_script(job)
 
@@ -177,6 +186,18 @@ class Checker(Sections):
         if job.status not in allowed:
             self.wrong(job, "it", job.status, allowed)
 
+    def check_redisson(self, job):
+        allowed = {-9} if job.hit("kill") else set()
+        if job.started and (job.finished or job.hit("stop") or self.lost_its_lock(job)):
+            allowed.add(0)
+        if job.wait is not None and job.ended - job.spawned >= job.wait * MS:
+            allowed.add(75)
+        # a reply that was lost may have been the one that it gave the lock back
+        if self.lost_its_lock(job) or job.hit("stop") or self.outages_of(job, job.life) or job.hit("cut"):
+            allowed.add(76)
+        if job.status not in allowed:
+            self.wrong(job, "it", job.status, allowed)
+
     def check_script(self, job):
         """Checks the status of each command of a script."""
         signals = {128 + number for word, number in (("kill", 9), ("term", 15)) if job.hit(word)}
@@ -225,11 +246,15 @@ class Checker(Sections):
         for event in self.history:
             if event["what"] == "descriptors":
                 self.violated("left", f"{event['job']} got descriptors that are none of its business", event["at"])
+        renewed = {}  # when a Redisson client waited for each lock: its scripts take the time to live away
         for event in self.of("seen"):
             lock = event["lock"]
+            if any(self.is_redisson(owner) for owner, _ in event["queue"]):
+                renewed[lock] = event["until"] + PUT_BACK_S * S
+            endless = event.get("queue_ttl") == -1 and event["at"] > renewed.get(lock, 0)
             for is_so, text in (
                 (event.get("ttl") == -1, f"lock {lock} had no time to live"),
-                (event.get("queue_ttl") == -1, f"the queue of lock {lock} had no time to live"),
+                (endless, f"the queue of lock {lock} had no time to live"),
                 (not event.get("agree", True), f"list and sorted set of lock {lock} did not agree"),
                 (not event.get("sound", True), f"the key and the holders of lock {lock} did not agree"),
             ):
@@ -301,7 +326,7 @@ class Checker(Sections):
         return (
             bool(job.hit("kill"))
             or any(meets((event["at"], event["until"]), end) for event in self.ways(job) + job.hit("cut"))
-            or any(meets(stop, end) for stop in job.down("wrapper", "acquire", "script"))
+            or any(meets(stop, end) for stop in job.down(*WAITERS))
             # one that never had an answer waits for none when it leaves
             or self.late(job, *end) > (UNHEARD_MS * MS if job.status == 69 else S)
         )

@@ -23,12 +23,14 @@ FAULTS = {
     "kill-keeper": 3,
     "kill-script": 3,
     "kill-client": 1,
+    "kill-redisson": 3,
     "stop-wrapper": 12,
     "stop-guard": 8,
     "stop-command": 6,
     "stop-acquire": 4,
     "stop-keeper": 3,
     "stop-script": 2,
+    "stop-redisson": 3,
     "term-wrapper": 6,
     "term-acquire": 2,
     "term-command": 2,
@@ -57,7 +59,7 @@ FAULTS = {
 OFTEN = {ground: {"server-kill": 8} for ground in ("volatile", "sentinel", "cluster")}
 MEAN_S = 0.15
 # For a calm round, in which the server is always there, so that the checker can judge how long a lock is idle.
-CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4}
+CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4, "kill-redisson": 2}
 CALM_MEAN_S = 0.5
 
 FORGED = [
@@ -290,7 +292,7 @@ class Harm:
 
     def cut(self, fault):
         # holders are few
-        roles = ("guard", "keeper", "client") if fault.long < 0.4 else ("wrapper", "acquire")
+        roles = ("guard", "keeper", "client") if fault.long < 0.4 else ("wrapper", "acquire", "redisson")
         process = self.victim(fault, *roles)
         ports = self.round.ground.ports()
         found = process and connection_of(process.pid, ports)

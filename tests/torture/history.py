@@ -15,7 +15,10 @@ CUT_S = 10  # a waiter that is absent for longer was not cut off by that
 FORGOTTEN_S = 25  # a waiter on a dead wire finds out with its sign of life (11 s), and connects anew
 TOLD_MS = 30  # a message takes no longer, or the history has the delay
 
+BETWEEN = 2**-8  # tokens are whole numbers
 GUARDS = ("wrapper", "guard")
+UNGUARDED = ("keeper", "script", "redisson")  # nothing stops their sections
+WAITERS = ("wrapper", "acquire", "script", "redisson")
 
 
 def load(path):
@@ -131,6 +134,7 @@ class History:
         self.stalled = set()  # overlaps that a stall of the machine excuses
         self.sections = 0
         self.jobs = {event["job"]: Job(event) for event in self.of("job")}
+        self.number_holds()
         self.outages = self.of("outage")
         self.steps = self.of("step")
         self.looks = collections.defaultdict(list)
@@ -151,6 +155,22 @@ class History:
         if job is not None and "/" in event["job"] and event["lock"] == job.locks[0] and event["owner"] == job.owner:
             mode = job.modes[0]
         return mode, event.get("slot", "")
+
+    def number_holds(self):
+        """Gives the sections of Redisson clients, which have no tokens, numbers between the tokens of those around them."""
+        largest, numbers = collections.defaultdict(int), {}
+        for event in self.history:
+            if event["what"] in ("start", "beat", "end"):
+                if "token" not in event:
+                    key = event["job"], event["lock"]
+                    if event["what"] == "start" or key not in numbers:
+                        numbers[key] = largest[event["lock"]] + BETWEEN
+                    event["token"] = numbers[key]
+                largest[event["lock"]] = max(largest[event["lock"]], event["token"])
+
+    def is_redisson(self, owner):
+        job = self.job_of(self.owners.get(owner) or "")
+        return job is not None and job.kind == "redisson"
 
     def of(self, what):
         return [event for event in self.events if event["what"] == what]
@@ -250,11 +270,11 @@ class History:
             found.append((job.unguarded(), FOREVER))
             found += [(event["at"], FOREVER) for event in job.hit("kill", "command")]
             found += [(event["at"], FOREVER) for event in job.hit("term", "command", "wrapper")]
-        if job.kind in ("keeper", "script"):  # nothing stops a script
+        if job.kind in UNGUARDED:
             found += [
                 (event["at"], FOREVER) for lock in job.locks for event in self.forced(lock, job)
             ]
-        lost = FOREVER if job.kind in ("keeper", "script") else LOST_S * S
+        lost = FOREVER if job.kind in UNGUARDED else LOST_S * S
         found += [
             (event["at"], min(FOREVER, event["until"] + lost))
             for event in self.outages
@@ -267,7 +287,7 @@ class History:
 
     def set_under(self, job):
         """When the server's clock had been set while the job held: [(from, until)...]."""
-        lasts = FOREVER if job.kind in ("keeper", "script") else job.lease // 3 + LOST_S * S
+        lasts = FOREVER if job.kind in UNGUARDED else job.lease // 3 + LOST_S * S
         return [
             (step["at"], min(FOREVER, step["until"] + lasts))
             for step in self.steps
@@ -328,7 +348,7 @@ class History:
                 (event["at"] - 50 * MS, event["until"] + 50 * MS), (since, until)
             ):
                 return True
-        for stop in job.down("wrapper", "acquire", "script"):
+        for stop in job.down(*WAITERS):
             if meets((stop[0], min(FOREVER, stop[1] + BACK_S * S)), (since, until)):
                 return True
         restarted = max(

@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 
 # The locks, in the order of their bytes, and their slots; the last one has exclusive holders only.
 SLOTS = {
@@ -45,11 +46,16 @@ KINDS = {
     "turns": 10,  # acquire, renew, release
     "keeper": 6,  # acquire --while-pid, release
     "exec": 4,  # acquire --while-pid, and the script becomes its section
+    "redisson": 8,  # a Redisson client, with lock or tryLock
 }
 # Options of wrap with a time, by the name that the checker knows.
 PERIODS = {"max_hold": "--max-hold", "min_hold": "--min-hold", "once_per": "--once-per", "once_ok": "--once-ok"}
 # For a calm round: all of them wait for ever.
-CALM_KINDS = {"plain": 7, "several": 1}
+CALM_KINDS = {"plain": 14, "several": 2, "redisson": 1}
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATIENCE_MS = 300000  # Redisson's own
 
 
 def pick(dice, weights):
@@ -198,6 +204,9 @@ class Job:
             self.inner_want = Want.drawn(dice, self.lock)
         if self.is_misfit:
             self.own = 64
+        if self.what == "redisson":
+            self.want, self.own, self.path, self.lease = Want(), 0, "direct", max(2000, self.lease)
+            self.age = dice.choice(["old", "new"])
 
     def patiently(self, dice):
         """Makes the job wait for ever, and hold long enough for the looker to see it."""
@@ -211,6 +220,8 @@ class Job:
     @property
     def kind(self):
         """The checker's name for it."""
+        if self.what == "redisson":
+            return self.what
         return "script" if self.what == "turns" else "keeper" if self.is_script else "wrap"
 
     @property
@@ -261,6 +272,10 @@ class Job:
         return [*argv, tools.history, lock, name, *inner]
 
     def argv(self, tools):
+        if self.what == "redisson":
+            words = [self.age, self.ms, self.lease, PATIENCE_MS if self.wait is None else self.wait]
+            words += [] if self.wait is None else [self.wait]
+            return [sys.executable, "-S", os.path.join(HERE, "rfairlock.py"), *map(str, words)]
         if self.is_script:
             words = [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease)]
             return [*words, *self.waiting(), *self.want.options]

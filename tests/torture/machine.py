@@ -127,6 +127,8 @@ class Machine:
             return None  # it has just begun
         if inner:
             return "inner"
+        if program.startswith("python"):
+            return "redisson"
         if program == "sh":
             return "script"
         if program == "section":

@@ -1,11 +1,14 @@
 """Checks one lock for check.py: the order of its grants, and how long it was idle."""
 
+import collections
+
 from history import BACK_S, MS, S, TOLD_MS, fit_together, meets, overlap
 
 RESTART_S = 2  # for so long after a restart, no waiter is passed over
 SET_S = 3  # a hold that was handed over ends at once when the clock is set
 HUNG_S = 5  # the time that a waiter costs that does not take its turn
 MOST_HUNG = 3  # so many of them: then the others are silent, and passed over together
+PUT_BACK_S = 13  # a script of ours comes by within 10 s, on a busy machine later
 ORPHANED_S = 10  # the time that it costs to lose a holder and the first waiter at once
 IDLE_S = 3  # for everything else on a busy machine
 SLOW_MS = 100  # a server may take so long to answer
@@ -17,10 +20,69 @@ class Queue:
     def __init__(self, history, lock, looks, granted):
         self.history, self.lock, self.looks, self.granted = history, lock, looks, granted
         self.first, self.last = {}, {}
-        for index, look in enumerate(looks):
+        self.tell_stays_apart()
+        for index, look in enumerate(self.looks):
             for owner, _ in look["queue"]:
                 self.first.setdefault(owner, index)
                 self.last[owner] = index
+
+    def tell_stays_apart(self):
+        """A Redisson client that lost its place, and asks again, gets another name from then on: it is a newcomer."""
+        names, seen, times = {}, {}, collections.Counter()
+        looks, self.looks = self.looks, []
+        for index, look in enumerate(looks):
+            here = [owner for owner, _ in look["queue"]] + look["holders"]
+            for owner in here:
+                if self.history.is_redisson(owner):
+                    if owner in seen and self.has_lost_its_place(owner, looks[seen[owner]], look["at"], seen[owner] < index - 1):
+                        times[owner] += 1
+                        names[owner] = f"{owner} {times[owner]}"
+                        self.history.owners[names[owner]] = self.history.owners[owner]
+                    seen[owner] = index
+            queue = [[names.get(owner, owner), present] for owner, present in look["queue"]]
+            holders = [names.get(owner, owner) for owner in look["holders"]]
+            self.looks.append({**look, "queue": queue, "holders": holders})
+        for owner in list(self.granted):
+            if self.history.is_redisson(owner):
+                granted = self.granted.pop(owner)
+                name = names.get(owner, owner)
+                if owner in seen and self.has_lost_its_place(owner, looks[seen[owner]], granted[1], seen[owner] < len(looks) - 1):
+                    name = f"{owner} back"
+                    self.history.owners[name] = self.history.owners[owner]
+                self.granted[name] = granted
+
+    def has_lost_its_place(self, owner, seen, at, was_missed):
+        """Whether the queue was lost after a Redisson client was seen, or it was missed and something had been done to it."""
+        job = self.history.job_of(self.history.owners[owner])
+        if any(event.get("lost") and meets((seen["at"], at), (event["at"], event["until"])) for event in self.history.outages):
+            return True
+        hits = [[event["at"], event["until"]] for event in [*job.faults, *job.removed]] + job.down("redisson")
+        return was_missed and any(meets((seen["at"] - SET_S * S, at), hit) for hit in hits)
+
+    def check_places(self):
+        """A waiter of ours to which nothing was done has a place in Redisson's list, too, or gets it back in time."""
+        since = {}
+        for look in self.looks:
+            displaced = [owner for owner in look.get("displaced", ()) if [owner, 1] in look["queue"]]
+            since = {owner: since.get(owner, look["at"]) for owner in displaced}
+            for owner, began in list(since.items()):
+                job = self.history.job_of(self.history.owners.get(owner, ""))
+                times = began, look["at"]
+                late = sum(overlap(times, stall) for stall in self.history.stalls)
+                if (
+                    look["at"] - began > PUT_BACK_S * S + late
+                    and job is not None
+                    and not self.is_disturbed(*times)
+                    and not any(self.history.was_away(each, self.lock, *times) for each in self.jobs_of(look))
+                ):
+                    text = f"{job.name} had no place in Redisson's list for too long"
+                    self.history.wrong_at(self.lock, "order", text, look["at"], job.name)
+                    return
+
+    def jobs_of(self, look):
+        """The jobs of ours that could have put it right."""
+        jobs = [self.history.job_of(self.history.owners.get(owner, "")) for owner, _ in look["queue"]]
+        return [job for job in jobs if job is not None and job.kind != "redisson"]
 
     def check(self):
         for owner, (token, at) in self.granted.items():
@@ -45,11 +107,13 @@ class Queue:
     def came_before(self, waiter, owner, before):
         """Whether the waiter came before the other one, by the looks."""
         if owner in self.first:
-            if self.first[waiter] != self.first[owner]:
+            if self.first[waiter] != self.first[owner] and not self.history.is_redisson(owner):
+                # one of ours may come to a new master with the older ticket
                 common = max(self.first[waiter], self.first[owner])
                 order = [other for other, _ in self.looks[common]["queue"]]
                 if waiter in order and owner in order and order.index(waiter) > order.index(owner):
                     return False
+            if self.first[waiter] != self.first[owner]:
                 return self.first[waiter] < self.first[owner]
             order = [other for other, _ in self.looks[self.first[owner]]["queue"]]
             return order.index(waiter) < order.index(owner)
@@ -93,12 +157,19 @@ class Queue:
             or self.may_have_taken_over(owner, waiter)
             or self.is_newcomer_after_loss(owner, until)
             or self.has_older_ticket(waiter, owner)
+            or self.may_pass_displaced(owner, waiter, looks)
             or any(meets((step["at"], step["until"] + SET_S * S), times) for step in self.history.steps)
         ):
             return True
         if all(self.is_there(waiter, index) for index in looks) or not self.history.was_cut(job, until):
             return False
         return self.was_handed_in_vain(job, times) or not self.is_just_restarted(job, until)
+
+    def may_pass_displaced(self, owner, waiter, looks):
+        """Whether the owner is a Redisson client, and the waiter had no place in Redisson's list then."""
+        return self.history.is_redisson(owner) and any(
+            waiter in look.get("displaced", ()) for look in self.looks[looks[0] : looks[1] + 1]
+        )
 
     def may_have_taken_over(self, owner, waiter):
         """Whether the owner has --supersede, and can have the place of another one with it that came before the waiter."""
@@ -216,19 +287,17 @@ class Queue:
 
     def may_be_idle(self, patient, hold, before, since, until):
         """For how long that may be so, in ns; and how many that were hit cost a part of it."""
-        hit = [
-            self.hit_since(owner, until)
-            for owner in self.ahead_of(patient, since, until)
-            if self.hit_since(owner, until) is not None
-        ]
+        ahead = [owner for owner in self.ahead_of(patient, since, until) if self.hit_since(owner, until) is not None]
+        hit = [self.hit_since(owner, until) for owner in ahead if not self.history.is_redisson(owner)]
+        redissons = len(ahead) - len(hit)
         early = sum(at < since + S for at in hit)
-        allowed = (HUNG_S * (min(early, MOST_HUNG) + len(hit) - early) + IDLE_S) * S
-        if hit and hold[0] != "exclusive":
+        allowed = (HUNG_S * (min(early, MOST_HUNG) + len(hit) - early + redissons) + IDLE_S) * S
+        if ahead and hold[0] != "exclusive":
             allowed += ORPHANED_S * S  # the first for which there is no room was killed: its death tells nobody
         allowed += self.cost_of_holders(hold, before, since, until) + self.held_for_others(since, until)
         allowed += sum(overlap((since, until), stall) for stall in self.history.stalls)
         allowed += sum(overlap((since, until), (event["at"], event["until"])) for event in self.history.of("slow"))
-        return allowed, len(hit)
+        return allowed, len(ahead)
 
     def cost_of_holders(self, hold, before, since, until):
         """What holders cost that were hit: the rest of a lease. One that has another slot costs nothing."""
@@ -264,6 +333,8 @@ class Queue:
         nothing = until, until
         if job is None or job.faults or job.pauses or job.path != "direct" or hold not in job.wants_of(self.lock):
             return nothing
+        if job.kind == "redisson":
+            return nothing  # who is behind it would do it no good if one ahead were dead
         # a wrap of several locks begins when it has all of them
         has_begun = owner in self.granted and not self.takes_several(owner)
         until = min(until, self.granted[owner][1] if has_begun else self.looks[self.last[owner]]["until"])
@@ -300,9 +371,10 @@ class Queue:
                 found |= set(owners[: owners.index(patient)])
             if look["at"] > since:
                 found |= set(look["holders"])
+        dead = {owner for owner in found if self.history.is_redisson(owner)}  # it stays in the list until it is passed over
         # a waiter that left the queue because it hung may come back
         found |= {owner for owner in self.first if self.first[owner] < self.first[patient]}
-        return {owner for owner in found if owner != patient and self.may_return(owner, since)}
+        return {owner for owner in found if owner != patient and (owner in dead or self.may_return(owner, since))}
 
     def may_return(self, owner, since):
         job = self.history.job_of(self.history.owners.get(owner, ""))

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import signal
+import sys
 import time
 import uuid
 
@@ -67,7 +68,9 @@ class Round:
         self.leases = {}
         self.spared = set()  # jobs that faults do not choose
         self.clocks = {}
+        self.redissons = {}  # the locks of Redisson clients, by job
         self.sequence = itertools.count()
+        self.attending = {}  # a job of ours, by lock
         self.counts = collections.Counter()
         self.journal.say("round", seed=seed, mode=mode, faults=faults, rate=rate, steps=self.steps)
         self.preload = os.path.join(build, "programs/clockwork.so")
@@ -84,9 +87,11 @@ class Round:
         if not self.ground.fails_over:
             self.ground.open_proxy(os.path.join(folder, "proxy"))
         self.history = os.path.join(folder, "history")
-        self.stalls = self.machine.start([os.path.join(build, "programs/stalls"), self.history], os.environ)
+        self.stalls = self.machine.start([sys.executable, os.path.join(TESTS, "torture/stalls.py"), self.history], os.environ)
         fairlock = os.environ.get("FAIRLOCK") or os.path.join(build, "fairlock")
         dynamic = os.path.join(build, "dynamic/fairlock")
+        ports = [node.port for node in self.ground.nodes]  # for Redisson clients
+        channels = "sharded" if self.ground.numsub == "SHARDNUMSUB" else "plain"
         self.tools = Tools(
             fairlock,
             dynamic if os.path.exists(dynamic) else fairlock,
@@ -95,7 +100,7 @@ class Round:
             self.history,
             os.path.join(folder, "home"),
             self.ground.urls(),
-            self.ground.variables,
+            {**self.ground.variables, "PORTS": ",".join(map(str, ports)), "CHANNELS": channels},
         )
         self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, *DRIFTING, *HUNG])
         self.looker.start()
@@ -138,6 +143,8 @@ class Round:
             path = os.path.join(self.folder, "clocks", job.name)
             self.clocks[job.name] = Clockwork(self.preload, path)
         self.leases[job.name] = job.lease
+        if job.what == "redisson":
+            self.redissons[job.name] = job.lock
         at = now()
         pid = self.machine.start(
             job.argv(self.tools),
@@ -245,7 +252,7 @@ class Round:
         """Ends the faults and waits for all jobs. Then one last job for each lock must find it free."""
         self.do_due(FOREVER)
         begun = now()
-        self.await_nobody(begun + DRAIN_S * S)
+        self.await_nobody(begun + DRAIN_S * S, attends=True)
         if self.machine.jobs:
             return now() - begun
         for index, lock in enumerate(LOCKS):
@@ -255,9 +262,23 @@ class Round:
         self.await_nobody(begun + DRAIN_S * S)
         return now() - begun
 
-    def await_nobody(self, until):
+    def attend(self):
+        """Sees that one of ours waits behind Redisson clients: alone they wait for their dead for five minutes each."""
+        jobs = self.machine.jobs.values()
+        for lock in {self.redissons[job] for job in jobs if job in self.redissons}:
+            name = self.attending.get(lock)
+            if name not in jobs:
+                job = Job(random.Random(lock), f"attends{next(self.sequence)}", "plain", lock)
+                job.patiently(random.Random(lock))
+                job.want, job.ms, job.clocked = Want(), 10, False
+                self.attending[lock] = job.name
+                self.start_job(job)
+
+    def await_nobody(self, until, attends=False):
         while now() < until:
             self.reap()
+            if attends:
+                self.attend()
             processes = self.machine.processes()
             if not self.machine.jobs and not self.commands and not processes:
                 return

@@ -12,26 +12,32 @@ import time
 from machine import now
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from resp import Incomplete, bulk, parse
+from resp import Connection  # noqa: E402
 
 LOOK_S = 0.015
 SLOW_NS = 100_000_000
+DROPS_MS = 200  # a Redisson client asks by its clock so long after a look
 
 # Returns for each lock: holders, time to live, queue, which waiters are present, whether list and sorted set agree, the
-# queue's time to live, and whether the key and the sorted set of the holders agree. It runs as a whole, between two
-# scripts of fairlock.
+# queue's time to live, whether the key and the sorted set of the holders agree, and which waiters of ours have no place in
+# Redisson's list: no marker, or one that a Redisson client may drop at this time of its clock, the first argument. It runs
+# as a whole, between two scripts.
 LOOK = """
-local found, numsub = {}, table.remove(ARGV, 1)
+local clock, found, numsub = tonumber(table.remove(ARGV, 1)), {}, table.remove(ARGV, 1)
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 for _, name in ipairs(ARGV) do
 	local braced = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
 	local list, set = 'redisson_lock_queue:' .. braced, 'redisson_lock_timeout:' .. braced
 	local listed, ours = redis.call('LRANGE', list, 0, -1), redis.call('ZRANGE', 'fairlock_queue:' .. braced, 0, -1, 'WITHSCORES')
-	local ids, channels, agree, next_one = {}, {}, 1, 1
-	local function add_ours(before)
+	local ids, channels, agree, next_one, displaced = {}, {}, 1, 1, {}
+	local function add_ours(before, marker)
+		local ends = tonumber(marker and redis.call('ZSCORE', set, marker)) or 0
 		while ours[next_one] and tonumber(ours[next_one + 1]) < before do
 			ids[#ids + 1] = ours[next_one]
+			if ends <= clock then
+				displaced[#displaced + 1] = ours[next_one]
+			end
 			next_one = next_one + 2
 		end
 	end
@@ -46,7 +52,7 @@ for _, name in ipairs(ARGV) do
 	add_ours(following)
 	for i, id in ipairs(listed) do
 		if string.match(id, '^fairlock:%d+$') then
-			add_ours(ends[i])
+			add_ours(ends[i], id)
 		else
 			ids[#ids + 1] = id
 		end
@@ -67,44 +73,10 @@ for _, name in ipairs(ARGV) do
 		holders = redis.call('ZRANGEBYSCORE', owners, '(' .. now, '+inf')
 	end
 	found[#found + 1] = {holders, redis.call('PTTL', name), ids,
-		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list), sound and 1 or 0}
+		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list), sound and 1 or 0, displaced}
 end
 return found
 """
-
-
-class Away(Exception):
-    """The server does not answer."""
-
-
-class Connection:
-    def __init__(self, port, timeout):
-        self.data = bytearray()
-        try:
-            self.socket = socket.create_connection(("127.0.0.1", port), timeout)
-        except OSError as error:
-            raise Away from error
-
-    def ask(self, *words):
-        """Returns the answer as a Python value; raises RuntimeError for an error of the server."""
-        try:
-            self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(bulk(str(word)) for word in words))
-            while True:
-                try:
-                    value, end = parse(self.data)
-                    break
-                except Incomplete:
-                    part = self.socket.recv(65536)
-                    if not part:
-                        raise Away from None
-                    self.data += part
-        except OSError as error:
-            raise Away from error
-        del self.data[:end]
-        return plain(value)
-
-    def close(self):
-        self.socket.close()
 
 
 def unless_away(default):
@@ -114,21 +86,12 @@ def unless_away(default):
         def ask(*words):
             try:
                 return method(*words)
-            except (Away, RuntimeError):
+            except (OSError, RuntimeError):
                 return default
 
         return ask
 
     return decorate
-
-
-def plain(value):
-    kind, content = value
-    if kind == b"-":
-        raise RuntimeError(content.decode())
-    if isinstance(content, list):
-        return [plain(part) for part in content]
-    return content.decode() if isinstance(content, bytes) else content
 
 
 class Server:
@@ -171,7 +134,7 @@ class Server:
             if not self.connection:
                 self.connection = Connection(self.port, 5)
             return self.connection.ask(*words)
-        except Away:
+        except OSError:
             self.forget_connection()
             raise
 
@@ -251,7 +214,7 @@ class Looker(threading.Thread):
                     if port not in self.connections:
                         self.connections[port] = Connection(port, 60)
                     self.look(self.connections[port], locks)
-                except (Away, RuntimeError):
+                except (OSError, RuntimeError):
                     if port in self.connections:
                         self.connections.pop(port).close()
             time.sleep(LOOK_S)
@@ -269,11 +232,12 @@ class Looker(threading.Thread):
 
     def look(self, connection, locks):
         at = now()
-        found = connection.ask("EVAL", LOOK, 0, self.ground.numsub, *locks)
+        clock = time.time_ns() // 1_000_000 + DROPS_MS
+        found = connection.ask("EVAL", LOOK, 0, clock, self.ground.numsub, *locks)
         until = now()
         if until - at > SLOW_NS:
             self.journal.say("slow", at=at, until=until)
-        for lock, (holders, ttl, ids, counts, agree, queue_ttl, sound) in zip(locks, found):
+        for lock, (holders, ttl, ids, counts, agree, queue_ttl, sound, displaced) in zip(locks, found):
             queue = [[id_, 1 if counts[2 * i + 1] > 0 else 0] for i, id_ in enumerate(ids)]
             self.name([*ids, *holders])
             self.queues[lock], self.holders[lock] = ids, holders
@@ -285,6 +249,7 @@ class Looker(threading.Thread):
                 "agree": agree == 1,
                 "sound": sound == 1,
                 "queue_ttl": min(queue_ttl, 0),
+                "displaced": displaced,
             }
             self.write(lock, look, at, until)
 

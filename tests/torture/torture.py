@@ -23,7 +23,7 @@ class Run:
         self.options = options
         self.started = now()
         self.totals = collections.Counter()
-        self.sections = self.excused = self.violations = 0
+        self.sections = self.redisson = self.excused = self.violations = 0
         self.passed = self.failed = 0
         self.failures = []
 
@@ -51,6 +51,7 @@ class Run:
         self.passed += len(check.Checker.PROPERTIES) - len(broken)
         self.failed += len(broken)
         self.sections += checked.sections
+        self.redisson += sum(job.kind == "redisson" and job.started is not None for job in checked.jobs.values())
         self.excused += checked.excused
         self.violations += len(checked.violations)
         self.totals += round_.counts
@@ -78,6 +79,7 @@ class Run:
         for what, count in sorted(self.totals.items()):
             print(f"{count:8} {what}" if "ended" not in what else f"{count:8} jobs {what}")
         print(f"{self.sections:8} critical sections")
+        print(f"{self.redisson:8} of them Redisson clients'")
         print(f"{self.excused:8} overlaps excused, since the machine stood still")
         print(f"{self.violations:8} violations")
         for seed in self.failures:
