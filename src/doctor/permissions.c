@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"
@@ -16,6 +18,16 @@
 #define SOME_NAME "fairlock-doctor"
 
 #define MISSING_MAX_BYTES 330
+
+int facts_call(struct client *client, const struct request *request, struct error *err)
+{
+	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
+}
+
+bool facts_is_gone(const struct error *err)
+{
+	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command");
+}
 
 /* ---- The list ---- */
 

@@ -4,6 +4,14 @@
 
 #include "doctor/report.h"
 
+struct options;
+
+/* Sends one request with the client's timeout; the reply is the client's. */
+int facts_call(struct client *client, const struct request *request, struct error *err);
+
+/* Whether the server is gone, or hangs. Any other answer is a refusal, and no failure. */
+bool facts_is_gone(const struct error *err);
+
 /* Asks what this user may not do beside locks, without trying: facts->denied. Returns -1 if the
  * server is gone. */
 int permissions_ask(struct facts *facts, const struct options *options, struct error *err);
