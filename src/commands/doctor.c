@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "doctor/permissions.h"
 #include "doctor/report.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"

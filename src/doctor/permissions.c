@@ -1,6 +1,7 @@
-/* Asks the server about the permissions of this user, and whether rename-command hides a command. A
- * script asks instead of trying: the server logs each refusal. */
-#include "doctor/permissions.h"
+/* What a user of the server must be allowed to do: the one list of the scripts, and what the client
+ * sends itself. Also asks whether rename-command hides a command. A script asks instead of trying:
+ * the server logs each refusal. */
+#include "doctor/report.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -12,6 +12,7 @@
 #include "redis/cluster_nodes.h"
 
 struct invocation;
+struct options;
 
 /* What one server tells about itself, as far as this user may ask. */
 struct facts {
@@ -91,3 +92,22 @@ __attribute__((format(printf, 2, 3))) void advise(struct diagnosis *all, const c
 
 /* Prints it as the options say: for people, in JSON, or only what is bad. */
 void report_print(const struct diagnosis *all);
+
+/* ---- What the user may do (permissions.c) ---- */
+
+/* Sends one request with the client's timeout; the reply is the client's. */
+int facts_call(struct client *client, const struct request *request, struct error *err);
+
+/* Whether the server is gone, or hangs. Any other answer is a refusal, and no failure. */
+bool facts_is_gone(const struct error *err);
+
+/* Asks what this user may not do beside locks, without trying: facts->denied. Returns -1 if the
+ * server is gone. */
+int permissions_ask(struct facts *facts, const struct options *options, struct error *err);
+
+/* Checks the user for the locks that are named, or for any. */
+void permissions_check(struct diagnosis *all, const struct facts *facts);
+
+/* Prints commands for redis-cli that let a user take the lock, and look at it; NULL: all locks.
+ * Returns 0, or -1. */
+int permissions_print(const struct invocation *invocation, const char *name, struct error *err);

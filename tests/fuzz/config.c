@@ -3,7 +3,7 @@
  * of
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
- * For: cli/settings.c doctor/report.c redis/server.c */
+ * For: cli/settings.c redis/server.c */
 #include "cli/settings.h"
 
 #include <stdio.h>
