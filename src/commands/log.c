@@ -291,7 +291,11 @@ static const char time_form[] = "^((today|yesterday)|([0-9]{4})-" TWO "-" TWO ")
 /* The number in a group, 0 if the text has none there. */
 static int number_in(const char *text, const regmatch_t *group)
 {
-	return group->rm_so < 0 ? 0 : atoi(text + group->rm_so);
+	int number = 0;
+
+	for (regoff_t i = group->rm_so; i < group->rm_eo; i++)
+		number = number * 10 + text[i] - '0';
+	return number;
 }
 
 /* Reads ".345" as milliseconds, without what is less. */
