@@ -319,7 +319,9 @@ static bool matches(const char *text, const char *form, regmatch_t groups[GROUPS
 /* musl sets the group also if it matched nothing. */
 static bool has_zone(const char *text, const regmatch_t groups[GROUPS])
 {
-	return groups[12].rm_so >= 0 && memchr("Z+-", text[groups[12].rm_so], 3);
+	const char first = groups[12].rm_so < 0 ? '\0' : text[groups[12].rm_so];
+
+	return first == 'Z' || first == '+' || first == '-';
 }
 
 /* A separator stands between day and clock. T and a zone stand behind a date only. */
@@ -393,7 +395,7 @@ static int refuse_since(const char *text, const char *fault, struct error *err)
 static int parse_since(struct log_query *query, const char *text, struct error *err)
 {
 	const int64_t now_ms = wall_ms();
-	regmatch_t groups[GROUPS];
+	regmatch_t groups[GROUPS] = {{0}};
 	int64_t ms = now_ms;
 
 	query->from_ms = UNKNOWN_MS;
@@ -431,6 +433,7 @@ struct reader {
 	const struct lock_keys *keys; /* of NAME; NULL: the logs of all locks are read */
 	struct log_query query;
 	struct layout layout;
+	char nothing[100];          /* what it says of no events with --since */
 	struct table *table;        /* NULL: figures or a drawing are wanted */
 	struct client client;       /* for NAME */
 	struct cluster_nodes nodes; /* for all locks */
@@ -531,7 +534,7 @@ static int read_logs(struct reader *r, struct history *history, struct error *er
 static int print(struct reader *r, const struct history *history, struct error *err)
 {
 	const struct options *options = r->invocation->options;
-	char since[TIMESTAMP_MAX_BYTES], nothing[100];
+	char since[TIMESTAMP_MAX_BYTES];
 
 	if (options->plot)
 		return plot_print(history, r->keys->name,
@@ -541,9 +544,9 @@ static int print(struct reader *r, const struct history *history, struct error *
 	if (add_lines(history, r->table, options, !r->has_begun, err) < 0)
 		return -1;
 	if (r->query.from_ms != UNKNOWN_MS) {
-		snprintf(nothing, sizeof(nothing), "no events since %s",
+		snprintf(r->nothing, sizeof(r->nothing), "no events since %s",
 			 timestamp_local(since, r->query.from_ms, TIMESTAMP_LONG));
-		r->layout.nothing = nothing;
+		r->layout.nothing = r->nothing;
 	}
 	table_print(r->table);
 	return 0;
