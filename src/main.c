@@ -1,4 +1,4 @@
-/* Finds the command, merges the settings, runs it, reports, flushes. */
+/* Finds the command, merges the settings, runs it, reports, flushes; prints help. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/command.h"
-#include "cli/help.h"
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "commands/complete.h"
@@ -45,25 +44,129 @@ static void block_output(void)
 	}
 }
 
-/* ---- Help ---- */
+/* ---- Help: options in groups, and each group in two columns ---- */
+
+#define HELP_AT 31 /* the column where the texts begin */
+#define HELP_WIDTH 79
+
+/* Prints words from column `at` on; used: so many columns of the first line are taken. */
+static void print_wrapped(const char *text, int at, int used, FILE *out)
+{
+	while (*text) {
+		const int length = (int)strcspn(text, " ");
+
+		if (used + 1 + length > HELP_WIDTH) {
+			fprintf(out, "\n%*s", at - 1, "");
+			used = at - 1;
+		}
+		fprintf(out, " %.*s", length, text);
+		used += 1 + length;
+		text += length + (text[length] == ' ');
+	}
+	putc('\n', out);
+}
+
+static void print_row(const struct option_row *row, unsigned bit, FILE *out)
+{
+	const struct option_words words = option_words(row, bit);
+	const bool is_open = option_is_open(row); /* the value may be left out */
+	const char *before = is_open ? "[=" : *row->argument ? " " : "";
+	char left[48], right[200];
+
+	snprintf(left, sizeof(left), row->letter ? "-%c, --%s%s%s%s" : "%c   --%s%s%s%s",
+		 row->letter ? row->letter : ' ', row->name, before, row->argument,
+		 is_open ? "]" : "");
+	snprintf(right, sizeof(right), *words.fallback ? "%s (default: %s)" : "%s", words.help,
+		 words.fallback);
+	fprintf(out, "  %-*s", HELP_AT - 3, left);
+	print_wrapped(right, HELP_AT, strlen(left) < HELP_AT - 2 ? HELP_AT - 1 : HELP_WIDTH, out);
+}
+
+/* Prints the options of the server, which are the first section, or the others. heading: one for
+ * all; NULL: that of each section. */
+static void print_options(const struct command *command, bool of_server, const char *heading,
+			  FILE *out)
+{
+	const struct option_row *row;
+	const char *section = NULL, *told = NULL;
+
+	for (size_t i = 0; (row = option_at(i)); i++) {
+		if (row->section)
+			section = row->section;
+		if ((section == option_at(0)->section) != of_server ||
+		    !option_is_for(row, command->bit, SOURCE_FLAG))
+			continue;
+		if (!told || (!heading && told != section))
+			fprintf(out, "\n%s:\n", heading ? heading : section);
+		told = section;
+		print_row(row, command->bit, out);
+	}
+}
+
+static void print_column_names(const struct layout *layout)
+{
+	static const char title[] = "Columns (-o help tells what they are):";
+	char names[1000] = "";
+	size_t length = 0;
+
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
+		if (column_name(layout, id))
+			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+						   length > 0 ? ", " : "", column_name(layout, id));
+	fputs(title, stdout);
+	print_wrapped(names, 2, (int)strlen(title), stdout);
+	putchar('\n');
+}
+
+static void print_command(const struct command *command)
+{
+	printf("Usage: fairlock %s [options] %s\n\nExamples of how to %s:\n%s", command->name,
+	       command->operands, command->summary, command->examples);
+	/* only wrap and acquire have enough of them for sections */
+	print_options(command, false, command->takes_lock ? NULL : "Options", stdout);
+	putchar('\n');
+	if (command->table)
+		print_column_names(command->table);
+	printf("DUR: a number with a unit (ms s m h d w; none: seconds), or a sum: 90, 1h30m.\n"
+	       "The server's options: fairlock --help. More: fairlock-%s(1), fairlock(1).\n",
+	       command->name);
+}
+
+static void print_commands(FILE *out)
+{
+	fputs("Usage: fairlock COMMAND [options] [NAME...]\n"
+	      "\n"
+	      "A fair lock on Redis or Valkey: the first to ask is the first to get it.\n"
+	      "\n"
+	      "Examples:\n"
+	      "  fairlock wrap backup ./backup.sh      wait for the lock, then run it\n"
+	      "  fairlock wrap -n backup ./backup.sh   exit with 75 if the lock is busy\n"
+	      "  fairlock status                       show who holds the locks\n"
+	      "\n"
+	      "Commands:\n",
+	      out);
+	for (size_t i = 0; all_commands[i]; i++)
+		fprintf(out, "  %-9s %s\n", all_commands[i]->name, all_commands[i]->summary);
+	print_options(&front_command, false, "Options of all commands, before or behind COMMAND",
+		      out);
+	print_options(&front_command, true, NULL, out);
+	fputs("\nThe help of a command: fairlock help COMMAND, or its page fairlock-COMMAND(1).\n"
+	      "The version: fairlock version. Servers and variables: fairlock(1).\n",
+	      out);
+}
 
 /* Prints what --help, --version or -o help asks for. */
 static void print_help(const struct command *command, const struct options *options)
 {
-	if (options->version) {
+	if (options->version)
 		puts("fairlock " FAIRLOCK_VERSION);
-	} else if (!options->help) {
-		column_help_list(command->table, stdout);
-	} else if (command == &front_command) {
-		help_print_commands(stdout);
-	} else {
-		help_print(command, stdout);
-		if (command->table) {
-			column_help_names(command->table, stdout);
-			putchar('\n');
-		}
-		help_print_end(command, stdout);
-	}
+	else if (options->help && command == &front_command)
+		print_commands(stdout);
+	else if (options->help)
+		print_command(command);
+	for (enum column_id id = 0; !options->version && !options->help && id < COLUMN_COUNT; id++)
+		if (column_name(command->table, id))
+			printf("%-11s %s\n", column_name(command->table, id), column_meaning(id));
 }
 
 /* ---- Commands ---- */
@@ -181,7 +284,7 @@ int main(int argc, char **argv)
 		setvbuf(stdout, output, _IOFBF, sizeof(output));
 	if (argc < 2) {
 		block_output();
-		help_print_commands(stderr);
+		print_commands(stderr);
 		return STATUS_USAGE;
 	}
 	if (strcmp(argv[1], "--complete") == 0) {

@@ -9,8 +9,160 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/guess.h"
 #include "cli/options.h"
 #include "redis/server.h"
+
+/* ---- Commands ---- */
+
+const struct command *const all_commands[] = {
+	&wrap_command,    &acquire_command, &renew_command,
+	&release_command, &status_command,  &queue_command,
+	&log_command,     &doctor_command,  NULL,
+};
+
+const struct command front_command = {
+	.name = "",
+	.operands = "",
+	.summary = "",
+	.bit = COMMAND_FRONT,
+	.most = OPERANDS_UNLIMITED,
+};
+
+static const struct command *command_named(const char *name)
+{
+	const struct command *const *command = all_commands;
+
+	while (*command && strcmp((*command)->name, name) != 0)
+		command++;
+	return *command;
+}
+
+/* ---- Guesses. A word of other programs counts first, then an option that only other commands
+ * have, then a word that is spelled nearly so. ---- */
+
+/* words: each with a blank before and behind it. */
+static const struct {
+	const char *words, *meant;
+} synonyms[] = {
+	{" run exec ", "wrap"},
+	{" lock ", "wrap or acquire"},
+	{" unlock ", "release"},
+	{" ls list ps ", "status"},
+	{" --timeout -t ", "--wait"},
+	{" --ttl ", "--lease"},
+	{" --nonblock --nb ", "--no-wait"},
+	{" --jobs -j ", "--slots"},
+	{" --host -p ", "--url redis://HOST:PORT"},
+};
+
+/* Finds what the word means, or NULL. An option means one that the command has. */
+static const char *find_synonym(const char *word, const struct command *command)
+{
+	char whole[NEAREST_MAX_BYTES + 2], name[NEAREST_MAX_BYTES];
+	const struct option_row *row;
+
+	snprintf(whole, sizeof(whole), " %.*s ", NEAREST_MAX_BYTES - 1, word);
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++) {
+		const char *meant = synonyms[i].meant;
+
+		if (!strstr(synonyms[i].words, whole))
+			continue;
+		if (*meant != '-')
+			return meant;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(meant + 2, " "), meant + 2);
+		row = option_named(name);
+		return row && option_is_for(row, command->bit, SOURCE_FLAG) ? meant : NULL;
+	}
+	return NULL;
+}
+
+static void say_meant(char cause[CAUSE_MAX_BYTES], const char *kind, const char *dashes,
+		      const char *meant)
+{
+	if (*meant)
+		snprintf(cause, CAUSE_MAX_BYTES, "there is no such %s, did you mean %s%s?", kind,
+			 dashes, meant);
+	else
+		snprintf(cause, CAUSE_MAX_BYTES, "there is no such %s", kind);
+}
+
+/* The cause in a message: word is no command. more: other words follow. */
+static const char *guess_command(char cause[CAUSE_MAX_BYTES], const char *word, bool more)
+{
+	const char *meant = find_synonym(word, &front_command);
+	struct nearest nearest;
+
+	nearest_begin(&nearest, word);
+	for (size_t i = 0; all_commands[i]; i++)
+		nearest_try(&nearest, all_commands[i]->name);
+	nearest_try(&nearest, "help");
+	nearest_try(&nearest, "version");
+	if (!meant)
+		meant = !*nearest.best && (more || strchr(word, '/'))
+				? "'fairlock wrap NAME COMMAND'"
+				: nearest.best;
+	say_meant(cause, "command", "", meant);
+	return cause;
+}
+
+/* The option is one of other commands, or stands before its command. */
+static void name_commands(char cause[CAUSE_MAX_BYTES], const struct option_row *row, bool is_front)
+{
+	size_t used = (size_t)snprintf(cause, CAUSE_MAX_BYTES, "only ");
+	unsigned left = row->commands;
+	int count = 0;
+
+	for (size_t i = 0; all_commands[i]; i++) {
+		const unsigned bit = all_commands[i]->bit;
+		const char *join = count == 0 ? "" : left == bit ? " and " : ", ";
+
+		if (!(left & bit))
+			continue;
+		used += (size_t)snprintf(cause + used, CAUSE_MAX_BYTES - used, "%s%s", join,
+					 all_commands[i]->name);
+		left &= ~bit;
+		count++;
+	}
+	snprintf(cause + used, CAUSE_MAX_BYTES - used, " %s it%s", count > 1 ? "have" : "has",
+		 is_front ? "; put it behind the command" : "");
+}
+
+/* Finds the row of an option as it is written, -x or --name, among those of all commands. */
+static const struct option_row *find_anywhere(const char *option)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		if ((row->sources & SOURCE_FLAG) &&
+		    (option[1] == '-' ? strcmp(row->name, option + 2) == 0
+				      : row->letter && row->letter == option[1]))
+			return row;
+	return NULL;
+}
+
+/* The command does not have the option, "-x" or "--name". */
+static void guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
+			 const struct command *command)
+{
+	const struct option_row *row, *elsewhere = find_anywhere(option);
+	const char *synonym = find_synonym(option, command);
+	struct nearest nearest;
+	char name[NEAREST_MAX_BYTES];
+
+	/* --url:URL is meant as --url=URL */
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(option, ":"), option);
+	nearest_begin(&nearest, name[1] == '-' ? name + 2 : "");
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		if (option_is_for(row, command->bit, SOURCE_FLAG))
+			nearest_try(&nearest, row->name);
+	if (synonym)
+		say_meant(cause, "option", "", synonym);
+	else if (elsewhere)
+		name_commands(cause, elsewhere, command == &front_command);
+	else
+		say_meant(cause, "option", "--", nearest.best);
+}
 
 /* ---- Words ---- */
 

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "cli/guess.h"
+
+#define CAUSE_MAX_BYTES 128
 
 struct command;
 struct option_row;

@@ -67,6 +67,3 @@ extern const struct command *const all_commands[];
 /* Stands for the words before the command's name: it has the options of all commands, and no
  * others. */
 extern const struct command front_command;
-
-/* The command, or NULL. */
-const struct command *command_named(const char *name);

@@ -14,7 +14,6 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/slots.h"
 
 #define VALUE_CAUSE_BYTES 320
 #define REASON_BYTES 200
@@ -281,6 +280,69 @@ static int parse_reason(const char *value, int64_t *number)
 	return parse_text(value, number);
 }
 
+bool slots_are_counted(const char *value)
+{
+	return value[strspn(value, DIGITS)] == '\0';
+}
+
+static const char *name_fault(const char *name, size_t length)
+{
+	uint32_t code;
+
+	if (length == 0)
+		return "has a slot without a name";
+	if (length >= SLOT_MAX_BYTES)
+		return "has a slot name of more than 64 bytes";
+	if (strspn(name, DIGITS) >= length)
+		return "has a slot name of digits only";
+	for (size_t at = 0; at < length;) {
+		const size_t bytes = utf8_decode(name + at, &code);
+
+		if (bytes == 0)
+			return "is not valid UTF-8";
+		if (code == ' ' || code == 0xa0 || utf8_is_harmful(code))
+			return "has a blank or a control character";
+		at += bytes;
+	}
+	return NULL;
+}
+
+/* Whether a name stands in the list before, too. */
+static bool is_repeated(const char *list, const char *name, size_t length)
+{
+	for (const char *other = list; other < name; other += strcspn(other, ",") + 1)
+		if (strcspn(other, ",") == length && memcmp(other, name, length) == 0)
+			return true;
+	return false;
+}
+
+/* Returns NULL for a valid value of --slots. Else returns what is wrong with it, for a message that
+ * begins with the value: 'a,a' "has a slot name twice". */
+static const char *slots_fault(const char *value)
+{
+	const char *name = value, *fault;
+	size_t length;
+	int64_t number;
+
+	/* 03, +3 and 1.5 are neither counts nor names: they look like counts */
+	if (*value && value[strspn(value, DIGITS "+-.")] == '\0')
+		return *value == '0' || number_parse(value, strlen(value), &number) < 0 ||
+				       number > SLOTS_MOST
+			       ? "is no number of slots from 1 to 1000"
+			       : NULL;
+	for (int count = 1;; count++) {
+		length = strcspn(name, ",");
+		if (count > SLOTS_MOST)
+			return "has more than 1000 slots";
+		if (is_repeated(value, name, length))
+			return "has a slot name twice";
+		fault = name_fault(name, length);
+		if (fault || name[length] == '\0')
+			return fault;
+		name += length + 1;
+	}
+}
+
 static int parse_slots(const char *value, int64_t *number)
 {
 	return slots_fault(value) ? -1 : parse_text(value, number);
@@ -288,7 +350,7 @@ static int parse_slots(const char *value, int64_t *number)
 
 static int parse_slot(const char *value, int64_t *number)
 {
-	return slot_is_valid(value) ? parse_text(value, number) : -1;
+	return strchr(value, ',') == NULL ? parse_slots(value, number) : -1;
 }
 
 static int parse_number(const char *value, int64_t *number)

@@ -135,7 +135,7 @@ enum option_kind {
 	OPTION_COLUMNS,  /* the same: of a table */
 	OPTION_COLUMN,   /* the same: one of them */
 	OPTION_OWNER,    /* the same: the id of a holder or a waiter */
-	OPTION_SLOTS,    /* the same: see cli/slots.h */
+	OPTION_SLOTS,    /* the same: a count, or names with commas */
 	OPTION_SLOT,     /* the same: one that is held */
 	OPTION_ALSO,     /* a list of const char *, ended by NULL: a lock; may be given again */
 	OPTION_DURATION, /* int64_t, in milliseconds */
@@ -183,6 +183,12 @@ struct option_words {
 
 /* An option does not do the same in each command. */
 struct option_words option_words(const struct option_row *row, unsigned command);
+
+#define SLOTS_MOST 1000
+#define SLOT_MAX_BYTES 65
+
+/* Whether a value of --slots is a count, and no list of names. */
+bool slots_are_counted(const char *value);
 
 /* The longest lease of a lock that a process renews. */
 #define RENEWED_LEASE_MAX_MS 86400000

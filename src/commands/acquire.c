@@ -20,8 +20,6 @@
 #include "output/timestamp.h"
 #include "supervise/keeper.h"
 
-#define WORDS_MAX 64
-
 /* A longer NAME does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 30
 
@@ -53,32 +51,24 @@ static int pin_process(pid_t pid, int *pidfd, struct error *err)
 	return 0;
 }
 
-/* The command line of the process that the lock is for, or our own. */
-struct words {
-	char text[BY_MAX_BYTES];
-	char *list[WORDS_MAX + 1]; /* ended by NULL */
-};
-
-static char *const *describe(struct words *words, pid_t pid)
+/* The command line of the process that the lock is for, or our own; only its first word if there is
+ * a reason. */
+static void describe(char text[BY_MAX_BYTES], pid_t pid, const char *reason)
 {
 	char path[40];
 	ssize_t length = 0;
-	int count = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	if (pid)
-		length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
-	while (length > 0 && words->text[length - 1] == '\0')
+		length = read_file(read_file_open(path), text, BY_MAX_BYTES - 1);
+	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0)
-		length = (ssize_t)strlen(strcpy(words->text, "fairlock acquire"));
-	words->text[length] = '\0';
-	for (ssize_t at = 0; at < length && count < WORDS_MAX; count++) {
-		words->list[count] = words->text + at;
-		at += (ssize_t)strlen(words->list[count]) + 1;
-	}
-	words->list[count] = NULL;
-	return words->list;
+		length = (ssize_t)strlen(strcpy(text, "fairlock acquire"));
+	text[length] = '\0';
+	for (ssize_t i = 0; i < length && !reason; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
 }
 
 static int write_grant(const struct lock *lock, bool as_json, struct error *err)
@@ -182,7 +172,8 @@ static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct c
 static int run_acquire(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
-	struct words words;
+	char text[BY_MAX_BYTES];
+	char *const words[] = {text, NULL};
 	int result;
 	struct signal_fd signals;
 	struct deadline_poll loop;
@@ -195,8 +186,9 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 
 	if (pin_process(options->while_pid, &wait.pidfd, err) < 0)
 		return -1;
+	describe(text, options->while_pid, options->reason);
 	if (lock_init(&lock, invocation->argv[0], options->while_pid ? LOCK_ACQUIRE : LOCK_BY_HAND,
-		      options, describe(&words, options->while_pid), err) < 0 ||
+		      options, words, err) < 0 ||
 	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
 	client_init(&client, invocation->server, options->connect_timeout_ms);

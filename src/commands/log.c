@@ -1,11 +1,16 @@
 /* fairlock log: prints the latest events of a lock, or of all locks, as a list, in figures, or
- * drawn. With --follow it looks for new ones again and again. */
+ * drawn. With --follow it looks for new ones again and again. Every field of a reply is checked:
+ * others can write into a stream, too. */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +21,8 @@
 #include "history/events.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
+#include "lock/owner.h"
+#include "output/table.h"
 #include "output/timestamp.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"
@@ -28,14 +35,395 @@
  * as it takes, because a server goes through all its keys, and a hung node delays the others. */
 #define SEARCH_MS 5000
 
-/* A lock that was not found for so long is forgotten: a log expires a week after its last use. */
-#define FORGET_MS (INT64_C(10) * 24 * 3600 * 1000)
+/* The server keeps at least so many events. */
+#define LOG_LENGTH 1000
+
+/* The id of an entry of a stream: two numbers of 64 bits. */
+#define ENTRY_ID_MAX_BYTES 48
+
+struct log_query {
+	char since[24];  /* only events of the last so many ms, or since "@TIME" in ms; "": all */
+	bool wants_now;  /* also the holder and the waiters */
+	int64_t from_ms; /* what since means; UNKNOWN_MS until the server's time is known */
+};
+
+/* ---- Events. The texts of a reply live until the next request, so those of an event are copied.
+ * ---- */
+
+/* The fields of an entry that have the texts of an event. */
+static const char *const fields[EVENT_TEXTS] = {
+	[EVENT_NAME] = "event", [EVENT_OWNER] = "owner",   [EVENT_TOKEN] = "token",
+	[EVENT_BY] = "by",      [EVENT_STATUS] = "status", [EVENT_CAUSE] = "cause",
+	[EVENT_SLOT] = "slot",  [EVENT_ACTOR] = "actor",
+};
+
+static int64_t leading_number(const char *text, size_t length)
+{
+	char digits[16];
+
+	snprintf(digits, sizeof(digits), "%.*s", (int)MIN(length, 15), text);
+	return length > 15 ? UNKNOWN_MS : event_number(digits);
+}
+
+static void read_field(struct log_event *event, const char *field, const char *value)
+{
+	for (int i = 0; i < EVENT_TEXTS; i++)
+		if (fields[i] && strcmp(field, fields[i]) == 0)
+			event->texts[i] = value;
+	if (strcmp(field, "time") == 0)
+		event->time_ms = event_number(value);
+	else if (strcmp(field, "waited") == 0)
+		event->waited_ms = event_number(value);
+	else if (strcmp(field, "held") == 0)
+		event->held_ms = event_number(value);
+}
+
+static int read_event(struct log_event *event, const char *lock, const struct redisReply *entry)
+{
+	const struct redisReply *list = reply_at(entry, 1);
+	const char *id = reply_text(entry, 0);
+
+	*event = (struct log_event){
+		.time_ms = UNKNOWN_MS, .waited_ms = UNKNOWN_MS, .held_ms = UNKNOWN_MS};
+	for (int i = 0; i < EVENT_TEXTS; i++)
+		event->texts[i] = "";
+	event->texts[EVENT_LOCK] = lock;
+	event->texts[EVENT_ID] = id;
+	if (!reply_fits(entry, "sl") || strlen(id) >= ENTRY_ID_MAX_BYTES)
+		return -1;
+	for (size_t i = 0; i + 1 < reply_count(list); i += 2)
+		read_field(event, reply_text(list, i), reply_text(list, i + 1));
+	while (event->kind < EVENT_OTHER &&
+	       strcmp(event->texts[EVENT_NAME], event_names[event->kind]) != 0)
+		event->kind++;
+	/* an id begins with the time when the entry was written */
+	if (event->time_ms == UNKNOWN_MS)
+		event->time_ms = leading_number(id, strspn(id, DIGITS));
+	return 0;
+}
+
+static bool copy_texts(struct log_event *event)
+{
+	size_t size = 0;
+	char *at;
+
+	for (int i = 0; i < EVENT_TEXTS; i++)
+		size += strlen(event->texts[i]) + 1;
+	event->block = at = malloc(size);
+	for (int i = 0; at && i < EVENT_TEXTS; i++) {
+		const char *from = event->texts[i];
+
+		event->texts[i] = at;
+		at = stpcpy(at, from) + 1;
+	}
+	return at;
+}
+
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
+}
+
+/* The newest entry is the first one. */
+static int add_events(struct history *history, const char *lock, const struct redisReply *entries,
+		      char after[ENTRY_ID_MAX_BYTES], struct error *err)
+{
+	const size_t room = history->count + reply_count(entries) + 1;
+	struct log_event *events = reallocarray(history->events, room, sizeof(*events));
+
+	if (!events)
+		return no_memory(err);
+	history->events = events;
+	history->may_lack = reply_count(entries) >= LOG_LENGTH;
+	for (size_t i = reply_count(entries); i > 0; i--) {
+		struct log_event *event = &events[history->count];
+
+		if (read_event(event, lock, reply_at(entries, i - 1)) < 0)
+			return reply_nonsense(err);
+		strcpy(after, event->texts[EVENT_ID]);
+		if (event->time_ms < history->from_ms)
+			continue;
+		if (!copy_texts(event))
+			return no_memory(err);
+		history->count++;
+	}
+	return 0;
+}
+
+/* An entry may be written long after its event, so the script cannot leave out all old events. The
+ * next requests mean the same time, however much later they come. */
+static void settle_since(struct log_query *query, int64_t now_ms)
+{
+	if (query->since[0] && query->from_ms == UNKNOWN_MS) {
+		const int64_t since_ms = strtoll(query->since, NULL, 10);
+
+		query->from_ms = since_ms < now_ms ? now_ms - since_ms : 0;
+		snprintf(query->since, sizeof(query->since), "@%" PRId64, query->from_ms);
+	}
+}
+
+/* Asks for the events of a lock, and adds them: those behind the entry `after` ("": all), which is
+ * the newest one then. */
+static int fetch_events(struct history *history, struct client *client, struct log_query *query,
+			const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES],
+			struct error *err)
+{
+	const struct redisReply *reply;
+	struct request request;
+
+	wire_look(keys, &request, "log");
+	wire_add(&request, after, query->since, query->wants_now ? "1" : "0");
+	connection_trace_ask(client, "for the log of lock", keys->shown);
+	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
+		return -1;
+	connection_trace_answer(client);
+	reply = client->reply;
+	history->now_ms = event_number(reply_text(reply, 1));
+	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
+	    history->now_ms == UNKNOWN_MS)
+		return lock_refused(reply, err);
+	settle_since(query, history->now_ms);
+	history->from_ms = query->from_ms;
+	history->holder = reply_text(reply, 3);
+	history->waiters = reply_at(reply, 4);
+	history->holds = reply_at(reply, 5);
+	return add_events(history, keys->name, reply_at(reply, 2), after, err);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct log_event *x = a, *y = b;
+
+	if (x->time_ms != y->time_ms)
+		return x->time_ms < y->time_ms ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Events of the same time stay in the order of adding. */
+static void sort_events(struct history *history)
+{
+	for (size_t i = 0; i < history->count; i++)
+		history->events[i].place = i;
+	if (history->count > 0)
+		qsort(history->events, history->count, sizeof(*history->events), compare_times);
+}
+
+static void free_events(struct history *history)
+{
+	for (size_t i = 0; i < history->count; i++)
+		free(history->events[i].block);
+	free(history->events);
+	*history = (struct history){0};
+}
+
+/* ---- The table ---- */
+
+#define JSON                                                                                       \
+	"NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,BY,"      \
+	"STATUS,CAUSE"
+#define LAYOUT(begin)                                                                              \
+	{                                                                                          \
+		.name = "log", .columns = JSON ",WAITED,HELD,WHO",                                 \
+		.people = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY",    \
+		.screen = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY",          \
+		.raw = begin "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",         \
+		.json = JSON, .nothing = "no events",                                              \
+	}
+
+/* Those of one lock do not repeat its name. */
+static const struct layout log_layout = LAYOUT("TIME,NAME,");
+static const struct layout log_layout_of_one = LAYOUT("TIME,");
+
+static int add_line(struct table *table, const struct log_event *event, struct error *err)
+{
+	const char *const *texts = event->texts;
+	struct table_row row = {.cells = {[COLUMN_NAME] = texts[EVENT_LOCK],
+					  [COLUMN_EVENT] = texts[EVENT_NAME],
+					  [COLUMN_OWNER] = texts[EVENT_OWNER],
+					  [COLUMN_TOKEN] = texts[EVENT_TOKEN],
+					  [COLUMN_STATUS] = texts[EVENT_STATUS],
+					  [COLUMN_CAUSE] = texts[EVENT_CAUSE],
+					  [COLUMN_SLOT] = texts[EVENT_SLOT]}};
+	const bool is_short = table_is_short(table);
+	struct owner_process process;
+	char actor[OWNER_SHOWN_BYTES], who[BY_MAX_BYTES];
+
+	if (*texts[EVENT_ACTOR])
+		row.cells[COLUMN_BY] = owner_show(actor, MESSAGE_CHARACTERS, texts[EVENT_ACTOR]);
+	owner_fill_row(&row, &process, texts[EVENT_BY]);
+	snprintf(who, sizeof(who), "%s%s%s", process.user, *process.host ? "@" : "", process.host);
+	row.cells[COLUMN_WHO] = who;
+	if (is_short && *process.reason)
+		row.cells[COLUMN_COMMAND] = process.reason;
+	table_row_number(&row, COLUMN_TIME, event->time_ms);
+	table_row_number(&row, COLUMN_WAITED_MS, event->waited_ms);
+	table_row_number(&row, COLUMN_HELD_MS, event->held_ms);
+	if (!is_short || event->waited_ms > 0)
+		row.cells[COLUMN_WAITED] = row.cells[COLUMN_WAITED_MS];
+	row.cells[COLUMN_HELD] = row.cells[COLUMN_HELD_MS];
+	return table_add(table, &row, err);
+}
+
+/* Adds a line for each event; of the first ones only so many as --lines lets be shown. */
+static int add_lines(const struct history *history, struct table *table,
+		     const struct options *options, bool are_first, struct error *err)
+{
+	const bool are_all =
+		!are_first || options->lines < 0 || (size_t)options->lines > history->count;
+	size_t i = are_all ? 0 : history->count - (size_t)options->lines;
+
+	for (; i < history->count; i++)
+		if (add_line(table, &history->events[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- --since ---- */
+
+/* The groups of a time: 1 day (2 a word, or 3 year, 4 month, 5 day), 6 clock (7 separator, 8 hour,
+ * 9 minute, 10 second, 11 fraction), 12 zone (13 hours, 14 minutes). */
+#define TWO "([0-9]{2})"
+#define GROUPS 15
+static const char time_form[] = "^((today|yesterday)|([0-9]{4})-" TWO "-" TWO ")?"
+				"(([ T]?)([0-9]{1,2}):" TWO "(:[0-9]{2}(\\.[0-9]+)?)?"
+				"(Z|[+-]" TWO ":?" TWO ")?)?$";
+
+/* The number in a group, 0 if the text has none there. */
+static int number_in(const char *text, const regmatch_t *group)
+{
+	int number = 0;
+
+	for (regoff_t i = group->rm_so; i < group->rm_eo; i++)
+		number = number * 10 + text[i] - '0';
+	return number;
+}
+
+/* Reads ".345" as milliseconds, without what is less. */
+static int64_t fraction_ms(const char *text, const regmatch_t *group)
+{
+	return group->rm_so < 0 ? 0 : (int64_t)(1e3 * strtod(text + group->rm_so, NULL) + 1e-6);
+}
+
+static bool matches(const char *text, const char *form, regmatch_t groups[GROUPS])
+{
+	regex_t compiled;
+	bool result = regcomp(&compiled, form, REG_EXTENDED) == 0;
+
+	if (result) {
+		result = regexec(&compiled, text, GROUPS, groups, 0) == 0;
+		regfree(&compiled);
+	}
+	return result;
+}
+
+/* musl sets the group also if it matched nothing. */
+static bool has_zone(const char *text, const regmatch_t groups[GROUPS])
+{
+	const char first = groups[12].rm_so < 0 ? '\0' : text[groups[12].rm_so];
+
+	return first == 'Z' || first == '+' || first == '-';
+}
+
+/* A separator stands between day and clock. T and a zone stand behind a date only. */
+static bool has_time_form(const char *text, regmatch_t groups[GROUPS])
+{
+	char separator;
+
+	if (!matches(text, time_form, groups))
+		return false;
+	separator = groups[6].rm_so < 0 ? ' ' : text[groups[7].rm_so];
+	return (separator == ' ' || separator == 'T') == (groups[1].rm_so >= 0) &&
+	       ((separator != 'T' && !has_zone(text, groups)) || groups[3].rm_so >= 0);
+}
+
+/* Whether there is such a day and time: timegm turns February 30 into March 2. */
+static bool is_real(const struct tm *given, int zone_hours, int zone_minutes)
+{
+	struct tm real = *given;
+
+	timegm(&real);
+	return real.tm_mon == given->tm_mon && real.tm_mday == given->tm_mday &&
+	       real.tm_hour == given->tm_hour && real.tm_min == given->tm_min &&
+	       real.tm_sec == given->tm_sec && zone_hours < 15 && zone_minutes < 60;
+}
+
+/* The time that the groups have; without a clock it is midnight, without a day it is today. Returns
+ * false if there is no such time. */
+static bool read_time(const char *text, const regmatch_t groups[GROUPS], int64_t now_ms,
+		      int64_t *ms)
+{
+	const time_t now = (time_t)(now_ms / 1000);
+	const int zone_hours = number_in(text, &groups[13]),
+		  zone_minutes = number_in(text, &groups[14]);
+	int64_t ahead_s = zone_hours * 3600 + zone_minutes * 60;
+	struct tm parts;
+
+	localtime_r(&now, &parts);
+	if (groups[2].rm_so >= 0 && *text == 'y') {
+		parts.tm_mday--;
+		parts.tm_hour = 12; /* which each day has */
+		mktime(&parts);
+	}
+	if (groups[3].rm_so >= 0) {
+		parts.tm_year = number_in(text, &groups[3]) - 1900;
+		parts.tm_mon = number_in(text, &groups[4]) - 1;
+		parts.tm_mday = number_in(text, &groups[5]);
+	}
+	parts.tm_hour = number_in(text, &groups[8]);
+	parts.tm_min = number_in(text, &groups[9]);
+	parts.tm_sec = groups[10].rm_so < 0 ? 0 : atoi(text + groups[10].rm_so + 1);
+	parts.tm_isdst = -1;
+	if (!is_real(&parts, zone_hours, zone_minutes))
+		return false;
+	if (has_zone(text, groups) && text[groups[12].rm_so] == '-')
+		ahead_s = -ahead_s;
+	*ms = 1000 * (int64_t)(has_zone(text, groups) ? timegm(&parts) - ahead_s : mktime(&parts));
+	*ms = MAX(*ms + fraction_ms(text, &groups[11]), 0);
+	return true;
+}
+
+static int refuse_since(const char *text, const char *fault, struct error *err)
+{
+	char shown[SHORT_MAX_BYTES];
+
+	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shorten(shown, text), fault);
+}
+
+/* Fills since and from_ms with a duration, or with "now", seconds since the epoch behind an @, or a
+ * day and a time. A duration counts from the server's time, so the script subtracts it; a time is
+ * the same on both sides. */
+static int parse_since(struct log_query *query, const char *text, struct error *err)
+{
+	const int64_t now_ms = wall_ms();
+	regmatch_t groups[GROUPS] = {{0}};
+	int64_t ms = now_ms;
+
+	query->from_ms = UNKNOWN_MS;
+	if (duration_parse(text, &ms) == 0) {
+		snprintf(query->since, sizeof(query->since), "%" PRId64, ms);
+		return 0;
+	}
+	if (matches(text, "^@([0-9]{1,12})(\\.[0-9]+)?$", groups))
+		ms = strtoll(text + 1, NULL, 10) * 1000 + fraction_ms(text, &groups[2]);
+	else if (strcmp(text, "now") != 0 && !has_time_form(text, groups))
+		return refuse_since(
+			text, "write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS",
+			err);
+	else if (strcmp(text, "now") != 0 && !read_time(text, groups, now_ms, &ms))
+		return refuse_since(text, "there is no such day or time", err);
+	if (ms > now_ms)
+		return refuse_since(text, "it is in the future", err);
+	snprintf(query->since, sizeof(query->since), "@%" PRId64, ms);
+	query->from_ms = ms;
+	return 0;
+}
+
+/* ---- Locks ---- */
 
 /* A lock whose log is read. */
 struct logged {
 	char name[NAME_MAX_BYTES + 1];
 	struct client *client;          /* of the node that has it; NULL: none is known */
-	int64_t found_ms;               /* when it was found there last */
 	char after[ENTRY_ID_MAX_BYTES]; /* its latest entry that was read; "": none */
 	bool is_told;                   /* the user knows why its log cannot be read */
 };
@@ -44,6 +432,8 @@ struct reader {
 	const struct invocation *invocation;
 	const struct lock_keys *keys; /* of NAME; NULL: the logs of all locks are read */
 	struct log_query query;
+	struct layout layout;
+	char nothing[100];          /* what it says of no events with --since */
 	struct table *table;        /* NULL: figures or a drawing are wanted */
 	struct client client;       /* for NAME */
 	struct cluster_nodes nodes; /* for all locks */
@@ -53,8 +443,6 @@ struct reader {
 	bool has_begun;    /* the first events were printed */
 	int status;        /* not STATUS_OK: one of the logs cannot be read */
 };
-
-/* ---- Locks ---- */
 
 /* Notes where a lock is: a new one, or one that is known. */
 static int note_lock(void *reader, const char *name, struct client *client, struct error *err)
@@ -75,19 +463,7 @@ static int note_lock(void *reader, const char *name, struct client *client, stru
 		snprintf(locks[i].name, sizeof(locks[i].name), "%s", name);
 	}
 	r->locks[i].client = client;
-	r->locks[i].found_ms = clock_ms();
 	return 0;
-}
-
-/* A lock that is not found may be on its way to another node, or its node may be away. */
-static void forget_locks(struct reader *r)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < r->count; i++)
-		if (clock_ms() - r->locks[i].found_ms < FORGET_MS)
-			r->locks[kept++] = r->locks[i];
-	r->count = kept;
 }
 
 static int find_locks(struct reader *r, struct error *err)
@@ -103,7 +479,6 @@ static int find_locks(struct reader *r, struct error *err)
 			       begun_ms + timeout_ms, err) < 0 ||
 	    for_each_lock(&r->nodes, LOCK_LOG, NEVER_MS, note_lock, r, err) < 0)
 		return -1;
-	forget_locks(r);
 	r->search_ms = clock_ms() + SEARCH_MS + 4 * (clock_ms() - begun_ms);
 	return 0;
 }
@@ -120,7 +495,7 @@ static int read_log(struct reader *r, struct logged *lock, struct history *histo
 
 	if (lock_keys_make(&keys, lock->name, err) < 0)
 		return -1;
-	if (history_fetch(history, lock->client, &r->query, &keys, lock->after, err) == 0)
+	if (fetch_events(history, lock->client, &r->query, &keys, lock->after, err) == 0)
 		return 0;
 	if (r->keys)
 		return -1;
@@ -151,7 +526,7 @@ static int read_logs(struct reader *r, struct history *history, struct error *er
 			return -1;
 	}
 	if (!r->keys)
-		history_sort(history);
+		sort_events(history);
 	return 0;
 }
 
@@ -159,19 +534,19 @@ static int read_logs(struct reader *r, struct history *history, struct error *er
 static int print(struct reader *r, const struct history *history, struct error *err)
 {
 	const struct options *options = r->invocation->options;
-	char since[TIMESTAMP_MAX_BYTES], nothing[100];
+	char since[TIMESTAMP_MAX_BYTES];
 
 	if (options->plot)
 		return plot_print(history, r->keys->name,
 				  terminal_colours(options->colour, STDOUT_FILENO), err);
 	if (options->stats)
 		return stats_print(history, r->keys->name, options->json, err);
-	if (history_add_lines(history, r->table, options, !r->has_begun, err) < 0)
+	if (add_lines(history, r->table, options, !r->has_begun, err) < 0)
 		return -1;
 	if (r->query.from_ms != UNKNOWN_MS) {
-		snprintf(nothing, sizeof(nothing), "no events since %s",
+		snprintf(r->nothing, sizeof(r->nothing), "no events since %s",
 			 timestamp_local(since, r->query.from_ms, TIMESTAMP_LONG));
-		table_when_empty(r->table, nothing);
+		r->layout.nothing = r->nothing;
 	}
 	table_print(r->table);
 	return 0;
@@ -193,7 +568,7 @@ static int show_events(struct reader *r, struct error *err)
 	/* an empty log may be that of a wrong name */
 	if (result == 0 && r->keys && !r->has_begun && history.count == 0)
 		lock_list_check(&r->client, r->keys, &is_known, &failure);
-	history_free(&history);
+	free_events(&history);
 	if (result < 0) {
 		r->search_ms = 0;
 		return -1;
@@ -262,7 +637,7 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 	int result;
 
 	*status = STATUS_OK;
-	if (options->since && since_parse(&r.query, options->since, err) < 0)
+	if (options->since && parse_since(&r.query, options->since, err) < 0)
 		return -1;
 	if (is_for_one && lock_keys_make(&keys, invocation->argv[0], err) < 0)
 		return -1;
@@ -270,7 +645,8 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 		return fail(err, STATUS_USAGE, "cannot use --%s for all locks: add a NAME",
 			    options->stats ? "stats" : "plot");
 	if (is_list) {
-		r.table = table_open(is_for_one ? &log_layout_of_one : &log_layout, options, err);
+		r.layout = is_for_one ? log_layout_of_one : log_layout;
+		r.table = table_open(&r.layout, options, err);
 		if (!r.table)
 			return -1;
 	}

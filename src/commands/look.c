@@ -108,8 +108,8 @@ static int fill_table(struct look *look, struct error *err)
 	if (look->hidden > 0) {
 		snprintf(look->last, sizeof(look->last), "%zu free lock%s: --all", look->hidden,
 			 look->hidden == 1 ? "" : "s");
-		table_when_empty(look->table, "no lock is held or waited for");
-		table_end(look->table, look->last);
+		look->layout.nothing = "no lock is held or waited for";
+		look->layout.last = look->last;
 	}
 	return 0;
 }

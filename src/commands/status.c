@@ -143,6 +143,8 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 	const int64_t now_ms = time_of(lock, LOCK_NOW);
 	const bool is_kept = reply_number(hold, HOLD_IS_KEPT) == 1;
 	const bool is_by_hand = reply_number(hold, HOLD_IS_BY_HAND) == 1;
+	const bool is_for_people =
+		!look->invocation->options->json && !look->invocation->options->raw;
 	struct table_row row = {.cells = {[COLUMN_NAME] = reply_text(lock, LOCK_NAME),
 					  [COLUMN_STATE] = !hold     ? "free"
 							   : is_kept ? "kept"
@@ -167,7 +169,7 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 			owner_fill_row(&row, &process, reply_text(hold, HOLD_BY));
 			table_row_number(&row, COLUMN_HOLDS, reply_number(hold, HOLD_COUNT));
 		}
-		if ((is_kept || is_by_hand) && until_ms >= 0 && table_is_for_people(look->table))
+		if ((is_kept || is_by_hand) && until_ms >= 0 && is_for_people)
 			show_until(&row, shown, is_by_hand, until_ms, now_ms);
 	}
 	table_row_number(&row, COLUMN_WAITERS, reply_number(lock, LOCK_WAITERS));

@@ -1,13 +1,16 @@
-/* Asks the server about the permissions of this user, and whether rename-command hides a command. A
- * script asks instead of trying: the server logs each refusal. */
-#include "doctor/permissions.h"
+/* What a user of the server must be allowed to do: the one list of the scripts, and what the client
+ * sends itself. Also asks whether rename-command hides a command. A script asks instead of trying:
+ * the server logs each refusal. */
+#include "doctor/report.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"
@@ -16,6 +19,16 @@
 #define SOME_NAME "fairlock-doctor"
 
 #define MISSING_MAX_BYTES 330
+
+int facts_call(struct client *client, const struct request *request, struct error *err)
+{
+	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
+}
+
+bool facts_is_gone(const struct error *err)
+{
+	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command");
+}
 
 /* ---- The list ---- */
 

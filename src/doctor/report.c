@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "cli/command.h"
-#include "cli/settings.h"
+#include "cli/options.h"
 #include "redis/server_error.h"
 
 /* A finding with its servers. */
@@ -108,59 +108,6 @@ void advise(struct diagnosis *all, const char *remedy, ...)
 	va_start(args, remedy);
 	vsnprintf(all->last->remedy, sizeof(all->last->remedy), remedy, args);
 	va_end(args);
-}
-
-/* ---- Settings ---- */
-
-static void show_origin(struct shown_setting *shown, const struct options *options,
-			const struct option_row *row)
-{
-	static const char *const names[] = {[0] = "default",
-					    [SOURCE_FLAG] = "flag",
-					    [SOURCE_ENVIRONMENT] = "environment",
-					    [SOURCE_FILE] = "file"};
-
-	shown->source = names[options_origin(options, row)->source];
-	settings_where(options, row, shown->where, sizeof(shown->where));
-}
-
-/* Several sources may have a password; options->password_source is the one that counts. */
-static void show_password(struct shown_setting *shown, const struct options *options)
-{
-	static const char *const rows[] = {[PASSWORD_URL] = "url",
-					   [PASSWORD_TEXT] = "password",
-					   [PASSWORD_FILE] = "password-file"};
-	const enum password_source source = options->password_source;
-
-	shown->is_secret = source != PASSWORD_NONE;
-	if (source == PASSWORD_NONE) {
-		shown->source = "default";
-	} else if (source == PASSWORD_SHARED) {
-		shown->source = "environment";
-		snprintf(shown->where, sizeof(shown->where), "REDISCLI_AUTH");
-	} else {
-		show_origin(shown, options, option_named(rows[source]));
-		if (source == PASSWORD_URL)
-			shown->source = "url";
-	}
-}
-
-bool report_setting(struct shown_setting *shown, const struct option_row *row,
-		    const struct options *options, const struct server *server)
-{
-	if (!(row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE)))
-		return false;
-	*shown = (struct shown_setting){.name = row->name};
-	if (strcmp(row->name, "password") == 0) {
-		show_password(shown, options);
-		return true;
-	}
-	show_origin(shown, options, row);
-	if (row->kind == OPTION_URL)
-		snprintf(shown->value, sizeof(shown->value), "%s", server->label);
-	else
-		option_show(shown->value, sizeof(shown->value), options, row);
-	return true;
 }
 
 /* ---- For people ---- */
@@ -342,37 +289,65 @@ static void print_server(struct report *report)
 	end(report, '}');
 }
 
-static void print_setting(struct report *report, const struct shown_setting *shown)
+/* Prints an option with the source that has set it; of a password only the source. Several may have
+ * one: options->password_source is the one that counts. */
+static void print_setting(struct report *report, const struct option_row *row)
 {
-	const bool is_default = strcmp(shown->source, "default") == 0;
+	static const char *const sources[] = {[0] = "default",
+					      [SOURCE_FLAG] = "flag",
+					      [SOURCE_ENVIRONMENT] = "environment",
+					      [SOURCE_FILE] = "file"};
+	static const char *const passwords[] = {[PASSWORD_NONE] = "password",
+						[PASSWORD_URL] = "url",
+						[PASSWORD_TEXT] = "password",
+						[PASSWORD_FILE] = "password-file",
+						[PASSWORD_SHARED] = "password"};
+	const struct options *options = report->options;
+	const bool is_password = strcmp(row->name, "password") == 0;
+	const enum password_source password =
+		is_password ? options->password_source : PASSWORD_NONE;
+	const struct option_row *from = is_password ? option_named(passwords[password]) : row;
+	const char *source = sources[options_origin(options, from)->source];
+	char value[512] = "", where[WHERE_MAX_BYTES];
+	bool is_default;
 
+	settings_where(options, from, where, sizeof(where));
+	if (password == PASSWORD_URL)
+		source = "url";
+	if (password == PASSWORD_SHARED) {
+		source = sources[SOURCE_ENVIRONMENT];
+		strcpy(where, "REDISCLI_AUTH");
+	}
+	if (row->kind == OPTION_URL)
+		snprintf(value, sizeof(value), "%s", report->all->invocation->server->label);
+	else if (!is_password)
+		option_show(value, sizeof(value), options, row);
+	is_default = source == sources[0] || (is_password && password == PASSWORD_NONE);
 	if (report->options->json) {
 		json_break_line(&report->json);
 		json_open(&report->json, NULL, '{');
-		json_text(&report->json, "name", shown->name);
-		json_text(&report->json, "value", shown->value);
-		json_text(&report->json, "source", shown->source);
-		json_text(&report->json, "where", shown->where);
+		json_text(&report->json, "name", row->name);
+		json_text(&report->json, "value", value);
+		json_text(&report->json, "source", is_default ? "default" : source);
+		json_text(&report->json, "where", is_default ? NULL : where);
 		json_close(&report->json, '}');
-	} else if (!is_default || strcmp(shown->name, "url") == 0 || report->options->verbose) {
-		print_line(&report->terminal, shown->name,
-			   shown->is_secret ? "(not shown)"
-			   : *shown->value  ? shown->value
-					    : "-",
-			   is_default ? "default" : shown->where);
+	} else if (!is_default || row->kind == OPTION_URL || options->verbose) {
+		print_line(&report->terminal, row->name,
+			   is_password && !is_default ? "(not shown)"
+			   : *value                   ? value
+						      : "-",
+			   is_default ? "default" : where);
 	}
 }
 
 static void print_settings(struct report *report)
 {
-	const struct server *server = report->all->invocation->server;
-	struct shown_setting shown;
 	const struct option_row *row;
 
 	begin(report, "\nSettings", "settings", '[');
 	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if (report_setting(&shown, row, report->options, server))
-			print_setting(report, &shown);
+		if (row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE))
+			print_setting(report, row);
 	end(report, ']');
 }
 

@@ -1,15 +1,40 @@
-/* What `doctor` found, and its output: the server, the settings and the findings. */
+/* What `doctor` knows of each server, what it found, and how it prints that. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/options.h"
-#include "doctor/facts.h"
+#include "base/error.h"
+#include "lock/grants.h"
+#include "redis/client.h"
 #include "redis/cluster_nodes.h"
 
 struct invocation;
+struct options;
+
+/* What one server tells about itself, as far as this user may ask. */
+struct facts {
+	struct client *client;
+	const struct server *server; /* the client's */
+	const char *user;
+	char address[512];  /* HOST:PORT, or the path of a socket */
+	char software[24];  /* "redis", "valkey" */
+	const char *vendor; /* the same with a capital letter */
+	char version[32];
+	char mode[16];
+	bool is_replica;
+	const char *tls; /* NULL: none */
+	bool can_read_settings;
+	char denied[160];     /* such as "+info +scan": what the user may not do beside locks */
+	enum grants grants;   /* whether it lets locks be taken now */
+	struct error refusal; /* why not */
+	char *fields;         /* a line "NAME:VALUE" for each field of INFO and each setting */
+	bool has_clock;       /* the user may ask for its time */
+	int64_t ahead_ms;     /* its clock before ours, give or take half of trip_ms */
+	int64_t trip_ms;
+};
 
 enum severity {
 	OK,
@@ -68,14 +93,21 @@ __attribute__((format(printf, 2, 3))) void advise(struct diagnosis *all, const c
 /* Prints it as the options say: for people, in JSON, or only what is bad. */
 void report_print(const struct diagnosis *all);
 
-struct shown_setting {
-	const char *name;
-	char value[512];    /* "": none; never a password */
-	bool is_secret;     /* it has one that is not shown */
-	const char *source; /* "flag", "environment", "file", "default"; a password: also "url" */
-	char where[512];    /* "--url", "FAIRLOCK_URL", "/etc/fairlock.conf:3"; "": nowhere */
-};
+/* ---- What the user may do (permissions.c) ---- */
 
-/* Shows an option. Returns false if neither variables nor configuration files may set it. */
-bool report_setting(struct shown_setting *shown, const struct option_row *row,
-		    const struct options *options, const struct server *server);
+/* Sends one request with the client's timeout; the reply is the client's. */
+int facts_call(struct client *client, const struct request *request, struct error *err);
+
+/* Whether the server is gone, or hangs. Any other answer is a refusal, and no failure. */
+bool facts_is_gone(const struct error *err);
+
+/* Asks what this user may not do beside locks, without trying: facts->denied. Returns -1 if the
+ * server is gone. */
+int permissions_ask(struct facts *facts, const struct options *options, struct error *err);
+
+/* Checks the user for the locks that are named, or for any. */
+void permissions_check(struct diagnosis *all, const struct facts *facts);
+
+/* Prints commands for redis-cli that let a user take the lock, and look at it; NULL: all locks.
+ * Returns 0, or -1. */
+int permissions_print(const struct invocation *invocation, const char *name, struct error *err);

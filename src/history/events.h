@@ -1,5 +1,5 @@
-/* The events of locks: asked of the server, and added to a table. Then what
- * `log` makes of them: intervals, figures, and a drawing. */
+/* The events of locks as `log` has read them, and what it makes of them: intervals, figures, and a
+ * drawing. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,18 +7,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "output/table.h"
 
-struct client;
-struct lock_keys;
-struct options;
 struct redisReply;
 
 /* A time or duration that is not known. Times are the server's, in milliseconds since the epoch. */
 #define UNKNOWN_MS (-1)
-
-/* The id of an entry of a stream: two numbers of 64 bits. */
-#define ENTRY_ID_MAX_BYTES 48
 
 enum event_kind {
 	EVENT_GRANTED,
@@ -66,41 +59,14 @@ struct history {
 	bool may_lack; /* the server may have dropped earlier events: a log has an end */
 	int64_t now_ms;
 	int64_t from_ms; /* events from here on were asked for; UNKNOWN_MS: all */
-	/* the same, if the query wants_now; it lives until the client's next request */
+	/* the same, for --stats and --plot; it lives until the client's next request */
 	const char *holder;               /* "": the lock is free */
 	const struct redisReply *waiters; /* who is present, in the order of the queue */
 	const struct redisReply *holds;   /* those whose end the log does not have */
 };
 
-struct log_query {
-	char since[24];  /* only events of the last so many ms, or since "@TIME" in ms; "": all */
-	bool wants_now;  /* also the holder and the waiters */
-	int64_t from_ms; /* what since means; UNKNOWN_MS until the server's time is known */
-};
-
-/* Fills since and from_ms with the value of --since: a duration, or a time in the local zone as
- * people write it. Returns 0, or -1 with STATUS_USAGE. */
-int since_parse(struct log_query *query, const char *text, struct error *err);
-
 /* Reads a number that others wrote: a time, a duration, a token. UNKNOWN_MS: it is none. */
 int64_t event_number(const char *text);
-
-/* Asks for the events of a lock, and adds them: those behind the entry `after` ("": all), which is
- * the newest one then. Returns 0, or -1. */
-int history_fetch(struct history *history, struct client *client, struct log_query *query,
-		  const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES], struct error *err);
-
-/* Sorts by time; events of the same time stay in the order of adding. */
-void history_sort(struct history *history);
-
-void history_free(struct history *history);
-
-/* The columns; those of one lock do not repeat its name. */
-extern const struct layout log_layout, log_layout_of_one;
-
-/* Adds a line for each event; of the first ones only so many as --lines lets be shown. */
-int history_add_lines(const struct history *history, struct table *table,
-		      const struct options *options, bool are_first, struct error *err);
 
 /* ---- Intervals: each waiter and holder, from when to when ---- */
 
@@ -133,8 +99,8 @@ struct intervals {
 	int64_t to_ms;   /* now; without --since, if nothing goes on, when the last one ended */
 };
 
-/* Joins the events of each hold. The history is of one lock, and of a query that wants_now. Returns
- * 0, or -1 with STATUS_OS. Call intervals_free in both cases. */
+/* Joins the events of each hold. The history is of one lock. Returns 0, or -1 with STATUS_OS. Call
+ * intervals_free in both cases. */
 int intervals_make(struct intervals *intervals, const struct history *history, struct error *err);
 
 void intervals_free(struct intervals *intervals);

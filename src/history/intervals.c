@@ -6,8 +6,31 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "base/text.h"
 #include "lock/lock.h"
+#include "output/timestamp.h"
 #include "redis/reply.h"
+
+const char *const event_names[EVENT_OTHER] = {
+	[EVENT_GRANTED] = "granted",
+	[EVENT_RELEASED] = "released",
+	[EVENT_EXPIRED] = "expired",
+	[EVENT_FORCED] = "forced",
+	[EVENT_LOST] = "lost",
+	[EVENT_LEFT] = "left",
+	[EVENT_SUPERSEDED] = "superseded",
+};
+
+int64_t event_number(const char *text)
+{
+	const size_t length = strlen(text);
+	int64_t number;
+
+	return length == 0 || length > 15 || number_parse(text, length, &number) < 0 ||
+			       number > TIMESTAMP_LAST_MS
+		       ? UNKNOWN_MS
+		       : number;
+}
 
 /* The description that owner_describe would have written about a Redisson client. */
 #define BY_REDISSON "\t\t\tredisson"

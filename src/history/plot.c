@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,9 +19,8 @@
 #define LABELS_MOST 48   /* columns on the left of a drawing */
 #define COMMAND_LEAST 13 /* for "up to 10 wait" */
 #define ROWS_LEAST 5
-#define ROWS_BESIDE 9    /* a screen also has title, axes, key and prompt */
-#define ROWS_UNSEEN 40   /* without a screen */
-#define ROWS_PER_AXIS 15 /* with more, a second axis stands below */
+#define ROWS_BESIDE 9  /* a screen also has title, axis, key and prompt */
+#define ROWS_UNSEEN 40 /* without a screen */
 
 enum mark {
 	NOTHING,
@@ -188,13 +188,23 @@ static int column_of(const struct axis *axis, int64_t ms)
 	return column < axis->columns ? (int)column : axis->columns - 1;
 }
 
+/* How far local time is ahead of UTC at that time. */
+static int64_t offset_of(int64_t ms)
+{
+	const time_t seconds = (time_t)(ms / 1000);
+	struct tm parts = {0};
+
+	localtime_r(&seconds, &parts);
+	return (int64_t)parts.tm_gmtoff * 1000;
+}
+
 /* The first tick after this time. */
 static int64_t next_tick(const struct axis *axis, int64_t ms)
 {
-	const int64_t offset_ms = timestamp_offset_ms(ms);
+	const int64_t offset_ms = offset_of(ms);
 	const int64_t local_ms = ((ms + offset_ms) / axis->step_ms + 1) * axis->step_ms;
 	/* summer time may begin in between */
-	const int64_t tick_ms = local_ms - timestamp_offset_ms(local_ms - offset_ms);
+	const int64_t tick_ms = local_ms - offset_of(local_ms - offset_ms);
 
 	return tick_ms > ms ? tick_ms : ms + axis->step_ms;
 }
@@ -202,16 +212,16 @@ static int64_t next_tick(const struct axis *axis, int64_t ms)
 static const char *label_tick(const struct axis *axis, int64_t tick_ms,
 			      char text[TIMESTAMP_MAX_BYTES])
 {
-	const bool is_midnight = (tick_ms + timestamp_offset_ms(tick_ms)) % DAY == 0;
+	const bool is_midnight = (tick_ms + offset_of(tick_ms)) % DAY == 0;
 	size_t length;
 
 	if (axis->step_ms > 28 * DAY)
-		return timestamp_local(text, tick_ms, TIMESTAMP_DATE);
+		return timestamp_local(text, tick_ms, "%F");
 	if (axis->step_ms >= DAY || (is_midnight && axis->step_ms >= MINUTE))
-		return timestamp_local(text, tick_ms, TIMESTAMP_DAY);
+		return timestamp_local(text, tick_ms, "%b %e");
 	if (axis->step_ms >= MINUTE)
-		return timestamp_local(text, tick_ms, TIMESTAMP_MINUTE);
-	timestamp_local(text, tick_ms, TIMESTAMP_SECOND);
+		return timestamp_local(text, tick_ms, "%H:%M");
+	timestamp_local(text, tick_ms, "%T");
 	length = strlen(text);
 	if (axis->step_ms < SECOND)
 		snprintf(text + length, TIMESTAMP_MAX_BYTES - length, ".%d",
@@ -488,8 +498,6 @@ static void draw(struct plot *plot, const char *name)
 	put_rows(plot);
 	if (most_waiting > 1)
 		put_queue(plot, most_waiting);
-	if (MIN(plot->row_count, plot->most_rows) > ROWS_PER_AXIS)
-		put_axis(plot);
 	put_key(plot);
 }
 

@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "history/events.h"
 #include "output/timestamp.h"
-#include "redis/reply.h"
 
 /* Of a list of times. */
 enum {
@@ -26,11 +25,8 @@ static const char *const figure_names[FIGURES] = {"median", "p95", "longest"};
 struct stats {
 	int64_t from_ms, to_ms; /* UNKNOWN_MS: there are no events */
 	int64_t busy_ms;
-	int64_t held_ms;    /* the sum of all holds */
-	int64_t most;       /* so many held the lock at once */
-	int64_t holding;    /* how many hold it now */
-	int64_t holding_ms; /* how long the longest of them has had it, or UNKNOWN_MS */
-	int64_t waiting;
+	int64_t held_ms; /* the sum of all holds */
+	int64_t most;    /* so many held the lock at once */
 	int64_t counts[EVENT_OTHER];
 	int64_t failed;          /* of the released: COMMAND failed, see has_failed */
 	int64_t waited[FIGURES]; /* of the grants */
@@ -110,12 +106,6 @@ static void measure_holds(struct stats *stats, const struct history *history,
 
 		if (!list[i].holds)
 			continue;
-		if (list[i].end == INTERVAL_GOES_ON) {
-			const int64_t length_ms = list[i].ends_ms - list[i].holds_ms;
-
-			stats->holding_ms = MAX(stats->holding_ms, length_ms);
-			stats->holding++;
-		}
 		for (size_t j = 0; j <= i; j++)
 			holders += list[j].holds && list[j].ends_ms > from_ms;
 		stats->most = MAX(stats->most, holders);
@@ -130,8 +120,7 @@ static int measure(struct stats *stats, const struct history *history, struct er
 	struct intervals intervals;
 	int result = intervals_make(&intervals, history, err);
 
-	*stats = (struct stats){.holding_ms = UNKNOWN_MS,
-				.waiting = (int64_t)reply_count(history->waiters)};
+	*stats = (struct stats){0};
 	if (result == 0)
 		measure_holds(stats, history, &intervals);
 	intervals_free(&intervals);
@@ -185,8 +174,6 @@ static void print_json(const struct stats *stats)
 	for (int i = 0; i < EVENT_OTHER; i++)
 		json_number(&json, event_names[i], stats->counts[i]);
 	json_number(&json, "failed", stats->failed);
-	json_number(&json, "holding_ms", stats->holding_ms);
-	json_number(&json, "waiting", stats->waiting);
 	print_json_part(&json, "busy", stats->busy_ms, length_ms);
 	print_json_part(&json, "mean_holders", stats->held_ms, length_ms);
 	json_number(&json, "most_holders", stats->most);
@@ -204,22 +191,6 @@ static void print_figures(const char *name, const int64_t figures[FIGURES])
 	for (int i = 0; i < FIGURES; i++)
 		printf("  %8s", figures[i] == UNKNOWN_MS ? "-" : duration_show(text, figures[i]));
 	putchar('\n');
-}
-
-static void print_now(const struct stats *stats)
-{
-	char text[DURATION_MAX_BYTES];
-
-	if (stats->holding > 1)
-		printf("\nheld now by %" PRId64 ", the longest for %s", stats->holding,
-		       duration_show(text, stats->holding_ms));
-	else if (stats->holding > 0)
-		printf("\nheld now, for %s", duration_show(text, stats->holding_ms));
-	else if (stats->waiting > 0)
-		fputs("\nfree now", stdout);
-	else
-		return;
-	printf("; %" PRId64 " waiting\n", stats->waiting);
 }
 
 static void print_text(const struct stats *stats, const char *name)
@@ -253,7 +224,6 @@ static void print_text(const struct stats *stats, const char *name)
 	if (stats->most > 1 && length_ms > 0)
 		printf("\n%.2f holders on average, at most %" PRId64 " at once\n",
 		       (double)stats->held_ms / (double)length_ms, stats->most);
-	print_now(stats);
 }
 
 int stats_print(const struct history *history, const char *name, bool json, struct error *err)

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/slots.h"
+#include "cli/options.h"
 #include "output/timestamp.h"
 
 /* UUID:NUMBER; Redisson's may be longer. */

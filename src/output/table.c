@@ -9,7 +9,6 @@
 #include <strings.h>
 #include <sys/param.h>
 #include <unistd.h>
-#include <wchar.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -20,7 +19,6 @@
 
 #define CHOSEN_MAX 64
 #define TEXT_MAX_BYTES 8192 /* more than the widest terminal takes */
-#define HELP_WIDTH 78
 
 enum kind {
 	TEXT,
@@ -105,8 +103,6 @@ struct table {
 	struct chosen chosen[CHOSEN_MAX];
 	size_t count;
 	const struct column *sorting; /* NULL: by the ranks of the rows */
-	const char *nothing;          /* what a screen shows if there are no lines */
-	const char *last;             /* what it shows below the lines; NULL: nothing */
 	struct line *lines;
 	size_t line_count;
 	struct terminal terminal;
@@ -143,54 +139,11 @@ const char *column_meaning(enum column_id id)
 	return columns[id].meaning;
 }
 
-void column_help_names(const struct layout *layout, FILE *out)
-{
-	int used = fprintf(out, "Columns (-o help tells what they are):");
-	const char *between = "";
-
-	for (enum column_id id = 0; id < COLUMN_COUNT; id++) {
-		const char *name = column_name(layout, id);
-
-		if (!name)
-			continue;
-		used += fprintf(out, "%s", between);
-		if (used + 2 + (int)strlen(name) > HELP_WIDTH)
-			used = fprintf(out, "\n ") - 1;
-		used += fprintf(out, " %s", name);
-		between = ",";
-	}
-	putc('\n', out);
-}
-
-void column_help_list(const struct layout *layout, FILE *out)
-{
-	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
-		if (column_name(layout, id))
-			fprintf(out, "%-11s %s\n", columns[id].name, columns[id].meaning);
-}
-
 /* ---- The choice of columns ---- */
-
-/* What other programs call a column, and the formats that kubectl(1) chooses with -o. */
-static const char *meant_by(const struct layout *layout, const char *word)
-{
-	static const char *const words[][2] = {
-		{"json", "--json"}, {"raw", "--raw"},     {"id", "OWNER"},     {"holder", "OWNER"},
-		{"cmd", "COMMAND"}, {"ttl", "LEASE"},     {"age", "HELD"},     {"age", "WAITING"},
-		{"date", "TIME"},   {"queue", "WAITERS"}, {"action", "EVENT"}, {"hostname", "HOST"},
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcasecmp(words[i][0], word) == 0 &&
-		    (*words[i][1] == '-' || is_listed(layout->columns, words[i][1])))
-			return words[i][1];
-	return NULL;
-}
 
 static int refuse_column(const struct layout *layout, const char *verb, const char *name,
 			 struct error *err)
 {
-	const char *meant = meant_by(layout, name);
 	char shown[SHORT_MAX_BYTES];
 	struct nearest nearest;
 
@@ -199,13 +152,13 @@ static int refuse_column(const struct layout *layout, const char *verb, const ch
 		if (column_name(layout, id))
 			nearest_try(&nearest, columns[id].name);
 	shorten(shown, name);
-	if (!meant && !*nearest.best)
+	if (!*nearest.best)
 		return fail(err, STATUS_USAGE,
 			    "cannot %s column '%s': there is no such column, '-o help' lists them",
 			    verb, shown);
 	return fail(err, STATUS_USAGE,
 		    "cannot %s column '%s': there is no such column, did you mean %s?", verb, shown,
-		    meant ? meant : nearest.best);
+		    nearest.best);
 }
 
 static const struct column *find_column(const struct layout *layout, const char *verb,
@@ -260,6 +213,12 @@ static int choose_columns(struct table *table, struct error *err)
 	return choose(table, asked + (*asked == '+'), false, err);
 }
 
+/* Whether it is no list for programs. */
+static bool is_for_people(const struct table *table)
+{
+	return !table->options->json && !table->options->raw;
+}
+
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err)
 {
@@ -270,11 +229,10 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 		return NULL;
 	}
 	table->layout = layout;
-	table->nothing = layout->nothing;
 	table->options = options;
-	table->is_on_screen = isatty(STDOUT_FILENO) == 1 && table_is_for_people(table);
+	table->is_on_screen = isatty(STDOUT_FILENO) == 1 && is_for_people(table);
 	table->is_coloured =
-		terminal_colours(options->colour, STDOUT_FILENO) && table_is_for_people(table);
+		terminal_colours(options->colour, STDOUT_FILENO) && is_for_people(table);
 	terminal_init(&table->terminal, STDOUT_FILENO);
 	if (options->sort)
 		table->sorting = find_column(layout, "sort by", options->sort, err);
@@ -303,24 +261,9 @@ void table_close(struct table *table)
 	free(table);
 }
 
-bool table_is_for_people(const struct table *table)
-{
-	return !table->options->json && !table->options->raw;
-}
-
 bool table_is_short(const struct table *table)
 {
 	return table->is_on_screen && !table->options->columns;
-}
-
-void table_when_empty(struct table *table, const char *nothing)
-{
-	table->nothing = nothing;
-}
-
-void table_end(struct table *table, const char *last)
-{
-	table->last = last;
 }
 
 /* ---- Lines ---- */
@@ -347,7 +290,7 @@ static bool is_number(const char *text)
 static const char *text_of(const struct table *table, const struct column *column, const char *cell,
 			   char made[TIMESTAMP_MAX_BYTES])
 {
-	bool is_exact;
+	size_t length;
 
 	if (!cell || !*cell)
 		return "";
@@ -363,61 +306,46 @@ static const char *text_of(const struct table *table, const struct column *colum
 		return is_number(cell) ? duration_show(made, strtoll(cell, NULL, 10)) : cell;
 	case TIME:
 	case EXACT_TIME:
-		if (!table_is_for_people(table))
+		if (!is_for_people(table))
 			return timestamp_rfc3339(made, strtoll(cell, NULL, 10));
-		is_exact = column->kind == EXACT_TIME && !table->is_on_screen;
-		return timestamp_local(made, strtoll(cell, NULL, 10),
-				       is_exact ? TIMESTAMP_EXACT : TIMESTAMP_LONG);
+		timestamp_local(made, strtoll(cell, NULL, 10), TIMESTAMP_LONG);
+		length = strlen(made);
+		if (column->kind == EXACT_TIME && !table->is_on_screen)
+			snprintf(made + length, TIMESTAMP_MAX_BYTES - length, ".%03d",
+				 (int)(strtoll(cell, NULL, 10) % 1000));
+		return made;
 	}
 	return cell;
 }
 
-/* Writes a character, or a byte that is none, to a file or a pipe: as \xe4, as lsblk(8) does, with
- * --raw if it is a blank or harmful, else if the locale cannot show it. */
-static void put_character(const struct table *table, const char *bytes, size_t length,
-			  uint32_t code, FILE *out)
-{
-	bool is_escaped;
-
-	if (table->options->raw)
-		is_escaped = !length || code == ' ' || code == '\\' || utf8_is_harmful(code);
-	else if (length == 1)
-		is_escaped = utf8_is_control(code) || (code == '\\' && bytes[1] == 'x');
-	else
-		is_escaped = !table->terminal.utf8 || wcwidth((wchar_t)code) < 0;
-	if (!table->options->raw && (!length || (code >= 0x7f && utf8_is_harmful(code))))
-		fputc('?', out);
-	else if (!is_escaped)
-		fwrite(bytes, 1, length, out);
-	else
-		for (size_t i = 0; i < MAX(length, 1); i++)
-			fprintf(out, "\\x%02x", (unsigned char)bytes[i]);
-}
-
-/* Returns a copy of the text as it is printed; terminal_cut sees to what is harmful on a screen,
- * and json_text in JSON. NULL: no memory. */
+/* Returns a copy of the text as it is printed; NULL: no memory. terminal_cut sees to what is
+ * harmful on a screen, and json_text in JSON. With --raw a byte that would end the cell, or do
+ * harm, is \xe4, as in lsblk(8). */
 static char *show(const struct table *table, const char *text)
 {
-	const bool is_raw = table->options->raw;
-	char *shown = NULL;
-	size_t size, length;
-	FILE *out;
+	char *shown, *end;
+	size_t length;
+	uint32_t code;
 
-	if (table->options->json || table->is_on_screen)
-		return strdup(text);
-	if (is_raw && (!*text || strcmp(text, "-") == 0))
-		return strdup(*text ? "\\x2d" : "-");
-	out = open_memstream(&shown, &size);
-	for (; out && *text; text += MAX(length, 1)) {
-		uint32_t code = 0;
-
-		length = utf8_decode(text, &code);
-		put_character(table, text, length, code, out);
-	}
-	if (!out || fclose(out) == 0)
+	if (!table->options->raw) {
+		shown = strdup(text);
+		if (shown && !table->options->json && !table->is_on_screen)
+			tame(shown);
 		return shown;
-	free(shown);
-	return NULL;
+	}
+	if (!*text || strcmp(text, "-") == 0)
+		return strdup(*text ? "\\x2d" : "-");
+	shown = end = malloc(4 * strlen(text) + 1);
+	for (; shown && *text; text += MAX(length, 1)) {
+		length = utf8_decode(text, &code);
+
+		const bool is_escaped =
+			!length || code == ' ' || code == '\\' || utf8_is_harmful(code);
+
+		for (size_t i = 0; i < MAX(length, 1); i++)
+			end += sprintf(end, is_escaped ? "\\x%02x" : "%c", (unsigned char)text[i]);
+	}
+	return shown;
 }
 
 int table_add(struct table *table, const struct table_row *row, struct error *err)
@@ -640,7 +568,7 @@ static void put_table(struct table *table, FILE *out)
 	if (table->options->json) {
 		print_json(table);
 	} else if (table->line_count > 0) {
-		if (table_is_for_people(table))
+		if (is_for_people(table))
 			lay_out(table);
 		if (!table->is_begun && !table->options->no_headings)
 			put_line(table, NULL, out);
@@ -648,12 +576,12 @@ static void put_table(struct table *table, FILE *out)
 			put_line(table, &table->lines[i], out);
 		table->is_begun = true;
 	} else if (table->is_on_screen) {
-		terminal_cut(&table->terminal, nothing, sizeof(nothing), table->nothing,
+		terminal_cut(&table->terminal, nothing, sizeof(nothing), table->layout->nothing,
 			     TEXT_MAX_BYTES);
 		fprintf(out, "%s\n", nothing);
 	}
-	if (table->last && table->is_on_screen)
-		fprintf(out, "%s\n", table->last);
+	if (table->layout->last && table->is_on_screen)
+		fprintf(out, "%s\n", table->layout->last);
 }
 
 void table_print(struct table *table)

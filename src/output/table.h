@@ -56,7 +56,8 @@ struct layout {
 	const char *columns;             /* all that it has */
 	const char *people, *raw, *json; /* the usual ones of each format */
 	const char *screen;              /* those for people on a terminal; NULL: people */
-	const char *nothing;             /* a screen shows this instead of no lines */
+	const char *nothing;             /* a screen shows this instead of no lines, ... */
+	const char *last;                /* ... and this below the table; NULL: nothing */
 };
 
 /* The name of a column in capitals; NULL: the table does not have it. */
@@ -64,12 +65,6 @@ const char *column_name(const struct layout *layout, enum column_id id);
 
 /* The meaning of a column in a few words. */
 const char *column_meaning(enum column_id id);
-
-/* Prints the names of the columns, for --help. */
-void column_help_names(const struct layout *layout, FILE *out);
-
-/* Prints the names and what they mean, one a line, for `-o help`. */
-void column_help_list(const struct layout *layout, FILE *out);
 
 /* The numbers are those of the terminal. */
 enum table_colour {
@@ -95,22 +90,13 @@ void table_row_number(struct table_row *row, enum column_id id, int64_t number);
 struct table;
 
 /* Makes an empty table with the columns that the options and the layout ask for; both must outlive
- * it. With --follow, JSON is an object a line. Returns NULL with *err: STATUS_USAGE for an unknown
- * column. */
+ * it; what a screen shows beside lines may be set later. With --follow, JSON is an object a line.
+ * Returns NULL with *err: STATUS_USAGE for an unknown column. */
 struct table *table_open(const struct layout *layout, const struct options *options,
 			 struct error *err);
 
-/* Whether it is no list for programs (--json, --raw). */
-bool table_is_for_people(const struct table *table);
-
 /* Whether people see the usual columns on a terminal, where there is little room. */
 bool table_is_short(const struct table *table);
-
-/* Sets the text that a screen shows if there are no lines; it must outlive the table. */
-void table_when_empty(struct table *table, const char *nothing);
-
-/* Sets a line that a screen shows below the table; it must outlive the table. */
-void table_end(struct table *table, const char *last);
 
 /* Adds a line. The texts of the row are copied. */
 int table_add(struct table *table, const struct table_row *row, struct error *err);

@@ -11,18 +11,12 @@
 /* In UTC: 2026-11-21T03:00:12.345Z. */
 const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms);
 
-enum timestamp_form {
-	TIMESTAMP_LONG,   /* Nov 21 03:00:12 */
-	TIMESTAMP_EXACT,  /* Nov 21 03:00:12.345 */
-	TIMESTAMP_DATE,   /* 2026-11-21 */
-	TIMESTAMP_DAY,    /* Nov 21 */
-	TIMESTAMP_MINUTE, /* 03:00 */
-	TIMESTAMP_SECOND, /* 03:00:12 */
-	TIMESTAMP_COMING, /* Nov 21 03:00 */
-};
+/* The usual form in local time: Nov 21 03:00:12. */
+#define TIMESTAMP_LONG "%b %e %H:%M:%S"
 
-/* In local time. */
-const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES], int64_t ms, enum timestamp_form form);
+/* In local time, in a form as for strftime(3). */
+__attribute__((format(strftime, 3, 0))) const char *timestamp_local(char text[TIMESTAMP_MAX_BYTES],
+								    int64_t ms, const char *form);
 
 /* A time to come, in local time: 18:03:25, or Nov 21 18:03:25 if that is not today. */
 const char *timestamp_until(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms);
@@ -30,6 +24,3 @@ const char *timestamp_until(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t 
 /* The same to the minute, for times that people set: 14:00, or Nov 21 14:00. With seconds if it is
  * less than ten minutes from now. */
 const char *timestamp_until_minute(char text[TIMESTAMP_MAX_BYTES], int64_t ms, int64_t now_ms);
-
-/* How far local time is ahead of UTC at that time. */
-int64_t timestamp_offset_ms(int64_t ms);

@@ -69,7 +69,7 @@ static void put_title(const struct screen *screen, const char *title)
 {
 	char now[TIMESTAMP_MAX_BYTES], right[TIMESTAMP_MAX_BYTES + 2], left[2048];
 
-	timestamp_local(now, wall_ms(), TIMESTAMP_SECOND);
+	timestamp_local(now, wall_ms(), "%T");
 	snprintf(right, sizeof(right), "  %s", now);
 	terminal_cut(&screen->terminal, left, sizeof(left), title,
 		     MAX(screen->width - (int)strlen(right), 0));

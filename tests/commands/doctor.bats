@@ -123,7 +123,6 @@ start_replica() {
 	REPLICA_PORT=$(free_port)
 	background "$SERVER" --port "$REPLICA_PORT" --bind 127.0.0.1 --dir "$REPLICA_DIR" --save '' \
 		--replicaof 127.0.0.1 "$port" --repl-diskless-load swapdb >"$REPLICA_DIR/log" 2>&1
-	REPLICA_PID=$!
 	online() { cli INFO replication | grep -qE 'slave0:.*state=online.*lag=[01]'; }
 	wait_until online
 }
@@ -162,14 +161,10 @@ shift_clock() {
 	SERVER=$BATS_TEST_TMPDIR/ahead
 }
 
-@test "doctor warns of a replica's clock that differs from its master's, and notes one that differs from ours" {
-	start_master
+@test "doctor notes a clock that differs from ours" {
 	shift_clock 60
-	start_replica
-	doctor 1 -u "redis://127.0.0.1:$port"
-	finds ok clock
-	finds warning clocks "replica 127.0.0.1:$REPLICA_PORT differs from its master by 60.0 s"
-	doctor 2 -u "redis://127.0.0.1:$REPLICA_PORT"
+	start_well
+	doctor 0
 	finds note clock '60.0 s ahead of ours'
 }
 

@@ -46,13 +46,10 @@ answered() {
 }
 
 @test "common wrong guesses are answered with the right option" {
-	answered 20 <<-'END'
+	answered 18 <<-'END'
 		wrap --timeout 5 x true | there is no such option, did you mean --wait?
 		wrap --ttl 30 x true | there is no such option, did you mean --lease?
 		wrap --nonblock x true | there is no such option, did you mean --no-wait?
-		wrap --exclusive x true | it is not needed, locks are exclusive without --shared
-		wrap -nqe x true | it is not needed, locks are exclusive without --shared
-		wrap -o x true | it is not needed, COMMAND never inherits the lock
 		wrap -j4 x true | there is no such option, did you mean --slots?
 		--host db status | there is no such option, did you mean --url redis://HOST:PORT?
 		status -p 7001 | there is no such option, did you mean --url redis://HOST:PORT?
@@ -72,16 +69,9 @@ answered() {
 }
 
 @test "common wrong guesses are answered with the right column" {
-	answered 10 <<-'END'
+	answered 3 <<-'END'
 		status -o STAET | there is no such column, did you mean STATE?
-		status -o id | there is no such column, did you mean OWNER?
-		status -o holder | there is no such column, did you mean OWNER?
-		status -o ttl | there is no such column, did you mean LEASE?
-		status -o age | there is no such column, did you mean HELD?
-		status -o queue | there is no such column, did you mean WAITERS?
-		queue -o +age x | there is no such column, did you mean WAITING?
-		log -o action x | there is no such column, did you mean EVENT?
-		status -o json | there is no such column, did you mean --json?
+		status -o name,stat | there is no such column, did you mean STATE?
 		status -o nonsense | there is no such column, '-o help' lists them
 	END
 }

@@ -3,7 +3,7 @@
  * of
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
- * For: cli/settings.c doctor/report.c redis/server.c */
+ * For: cli/settings.c redis/server.c */
 #include "cli/settings.h"
 
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "doctor/report.h"
 #include "parts/commands.h"
 #include "parts/fuzz.h"
 #include "parts/world.h"
@@ -117,15 +116,11 @@ static bool has_secret(const char *text)
 static void check_shown(const struct trial *trial, bool is_secret)
 {
 	const struct settings *settings = &trial->settings;
-	struct shown_setting shown;
+	char where[WHERE_MAX_BYTES];
 	const struct option_row *row;
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if (!report_setting(&shown, row, &settings->options, &settings->server))
-			continue;
-		check_where(trial, shown.where);
-		HOLDS(!is_secret || !(has_secret(shown.value) || has_secret(shown.where)));
-	}
+	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+		check_where(trial, settings_where(&settings->options, row, where, sizeof(where)));
 	HOLDS(!is_secret || !has_secret(server_shown(&settings->server)));
 }
 

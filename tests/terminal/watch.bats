@@ -30,9 +30,11 @@ leaves_out() {
 # drawn: succeeds if a title with the time stands on the first line
 drawn() { screen | sed -n 1p | grep -Eq '^fairlock (status|queue).* [0-9]{2}:[0-9]{2}:[0-9]{2}$'; }
 
-# watch_it WORD...: starts fairlock with these words, and waits until it draws
+# watch_it WORD...: starts fairlock with these words, and waits until it draws; what an earlier one drew is gone first
 watch_it() {
-	type_line "clear; \"\$FAIRLOCK\" $*"
+	type_line clear
+	wait_until shows_not '^fairlock '
+	type_line "\"\$FAIRLOCK\" $*"
 	wait_until drawn
 }
 
