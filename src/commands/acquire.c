@@ -67,7 +67,7 @@ static char *const *describe(struct words *words, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	if (pid)
-		length = read_file(read_file_open(path), words->text, sizeof(words->text) - 1);
+		length = read_file(path, words->text, sizeof(words->text) - 1);
 	while (length > 0 && words->text[length - 1] == '\0')
 		length--;
 	if (length <= 0)
