@@ -1,12 +1,14 @@
 /* Finds the command, merges the settings, runs it, reports, flushes; prints help. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
 #include "base/signals.h"
@@ -206,17 +208,29 @@ static int run_command(const struct command *command, const struct invocation *i
 	return command->run(invocation, status, err);
 }
 
+/* After a mistake in usage it says where to look. Returns the exit status. */
+static int report_failure(const struct error *err, const struct command *command)
+{
+	const bool is_front = command == &front_command;
+
+	complain("%s", err->text);
+	if (err->status == STATUS_USAGE)
+		fprintf(stderr, "Try 'fairlock%s%s --help'.\n", is_front ? "" : " ",
+			is_front ? "" : command->name);
+	/* a failure without a status must not look like success */
+	return err->status == STATUS_OK ? STATUS_BUG : (int)err->status;
+}
+
 static int run_words(int argc, char **argv)
 {
 	const struct command *command = &front_command;
 	struct settings settings;
 	const struct options *options = &settings.options;
-	struct messenger messenger;
+	struct messenger messenger = {.start_ms = clock_ms()};
 	struct invocation invocation = {options, &settings.server, &messenger, argc, argv};
 	struct error err;
 	int status = STATUS_OK;
 
-	messenger_init(&messenger);
 	settings_init(&settings);
 
 	int failed = parse_args(&settings.options, &command, &invocation.argc, argv, &err);
@@ -238,7 +252,7 @@ static int run_words(int argc, char **argv)
 		failed = run_command(command, &invocation, &settings, &status, &err);
 	if (failed) {
 		message_syslog(&messenger, LOG_ERR, err.text);
-		status = report_failure(&err, command == &front_command ? NULL : command->name);
+		status = report_failure(&err, command);
 	}
 	settings_free(&settings);
 	return status;
@@ -271,11 +285,25 @@ static int flush_output(int status)
 	return STATUS_OS;
 }
 
+/* A handler ends with exec, and is no business of the programs that we start; SIG_IGN would stay.
+ */
+static void go_on(int signo)
+{
+	(void)signo;
+}
+
+/* A write beyond the limit of `ulimit -f` just fails. */
+static void outlive_full_files(void)
+{
+	if (!signal_fd_ignores(SIGXFSZ))
+		signal(SIGXFSZ, go_on);
+}
+
 int main(int argc, char **argv)
 {
 	static char output[1 << 16]; /* so that flush_output writes most, and sees why that fails */
 
-	signal_fd_outlive_full_files();
+	outlive_full_files();
 	if (fill_standard_descriptors()) {
 		complain("cannot open /dev/null: %s", strerror(errno));
 		return STATUS_OS;

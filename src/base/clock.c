@@ -100,32 +100,26 @@ int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count
 
 /* ---- Durations ---- */
 
-/* As they are shown, the longest first. */
+/* Those that are shown, the longest first; then others that may be written. */
 static const struct {
 	const char *name;
 	int64_t ms;
-} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+} units[] = {{"d", 86400000}, {"h", 3600000},   {"m", 60000},   {"s", 1000},
+	     {"ms", 1},       {"w", 604800000}, {"min", 60000}, {"sec", 1000}};
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
-
-/* As they are written. A unit stands before those that are its beginning. */
-static const struct {
-	char name[4];
-	int64_t ms;
-} written[] = {{"ms", 1},   {"min", 60000}, {"m", 60000},    {"sec", 1000},
-	       {"s", 1000}, {"h", 3600000}, {"d", 86400000}, {"w", 604800000}};
+#define UNITS_SHOWN 5
 
 /* Returns the milliseconds of one unit and moves *text behind it; 0 if there is none. */
 static int64_t parse_unit(const char **text)
 {
-	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
-		const size_t length = strlen(written[i].name);
+	const size_t length = strcspn(*text, DIGITS ".");
 
-		if (strncmp(*text, written[i].name, length) == 0) {
+	for (size_t i = 0; i < UNITS; i++)
+		if (strlen(units[i].name) == length && strncmp(*text, units[i].name, length) == 0) {
 			*text += length;
-			return written[i].ms;
+			return units[i].ms;
 		}
-	}
 	return 0;
 }
 
@@ -177,7 +171,7 @@ const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms)
 {
 	size_t i = 0;
 
-	while (i < UNITS - 1 && ms < units[i].ms)
+	while (i < UNITS_SHOWN - 1 && ms < units[i].ms)
 		i++;
 
 	const int length = snprintf(text, DURATION_MAX_BYTES, "%" PRId64 "%s", ms / units[i].ms,

@@ -6,13 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int read_file_open(const char *path)
+ssize_t read_file(const char *path, char *text, size_t size)
 {
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-}
-
-ssize_t read_file(int fd, char *text, size_t size)
-{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	size_t length = 0;
 	ssize_t got;
 	int cause;

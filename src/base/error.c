@@ -105,17 +105,3 @@ void complain_in_passing(const char *format, ...)
 	print_line(false, format, args);
 	va_end(args);
 }
-
-int report_failure(const struct error *err, const char *command)
-{
-	char hint[64];
-
-	complain("%s", err->text);
-	if (err->status == STATUS_USAGE) {
-		snprintf(hint, sizeof(hint), "Try 'fairlock%s%s --help'.\n", command ? " " : "",
-			 command ? command : "");
-		write_whole(hint, strlen(hint));
-	}
-	/* a failure without a status must not look like success */
-	return err->status == STATUS_OK ? STATUS_BUG : (int)err->status;
-}

@@ -41,7 +41,3 @@ __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 /* The same for callers that must not wait, because a lease does not: prints nothing if standard
  * error would not take it at once. */
 __attribute__((format(printf, 1, 2))) void complain_in_passing(const char *format, ...);
-
-/* Prints a failure, and after a mistake in usage where to look. command may be NULL. Returns the
- * exit status. */
-int report_failure(const struct error *err, const char *command);

@@ -18,11 +18,6 @@
 #define TEXT_MAX_BYTES 800
 #define DATAGRAM_MAX_BYTES 1024 /* every syslog takes as much */
 
-void messenger_init(struct messenger *messenger)
-{
-	*messenger = (struct messenger){.start_ms = clock_ms()};
-}
-
 /* Steps count from the start; the first step tells when that was. */
 void messenger_open(struct messenger *messenger, bool verbose, bool syslog)
 {

@@ -20,9 +20,7 @@ struct messenger {
 	bool is_deaf;     /* syslog did not take a message, and a step has said so */
 };
 
-/* Starts the count of steps. Until messenger_open there are only messages on standard error. */
-void messenger_init(struct messenger *messenger);
-
+/* Begins as {.start_ms = clock_ms()}: until this there are only messages on standard error. */
 void messenger_open(struct messenger *messenger, bool verbose, bool syslog);
 
 /* Tells standard error and syslog. The priority is one of syslog(3). */

@@ -21,27 +21,11 @@
 	(BIT(SIGKILL) | BIT(SIGSTOP) | BIT(SIGILL) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
 	 STOPPING_SIGNALS | BIT(SIGCHLD) | BIT(SIGPIPE))
 
-#define FIRST_REAL_TIME 32
-#define LAST_REAL_TIME 64
-
 bool signal_fd_ignores(int signo)
 {
 	struct sigaction action;
 
 	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-/* A handler ends with exec, and is no business of the programs that we start; SIG_IGN would stay.
- */
-static void go_on(int signo)
-{
-	(void)signo;
-}
-
-void signal_fd_outlive_full_files(void)
-{
-	if (!signal_fd_ignores(SIGXFSZ))
-		signal(SIGXFSZ, go_on);
 }
 
 static void change_mask(int how, uint64_t mask, uint64_t *before)
@@ -104,18 +88,6 @@ uint64_t signal_fd_pending(void)
 	return signals & ~(BIT(SIGCHLD) | BIT(SIGPIPE) | BIT(SIGXFSZ) | BIT(SIGCONT));
 }
 
-uint64_t signal_fd_untaken(const struct signal_fd *signals)
-{
-	return signal_fd_pending() & signals->taken & (BIT(FIRST_REAL_TIME) - 1);
-}
-
-void signal_fd_hand_down(uint64_t signals, pid_t command)
-{
-	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
-		if (signals & BIT(signo))
-			kill(command, signo);
-}
-
 bool signal_fd_is_deadly(int signo)
 {
 	return signo != SIGCHLD && signo != SIGCONT && signo != SIGURG && signo != SIGWINCH &&
@@ -159,7 +131,7 @@ _Noreturn void die_of(int signo)
 	_exit(128 + signo);
 }
 
-/* ---- Names; real-time signals are shown as numbers ---- */
+/* ---- Names. Real-time signals have none: RTMIN is another one in glibc and in musl. ---- */
 
 static const struct {
 	const char *name;
@@ -177,23 +149,6 @@ static const struct {
 
 #define NAMED (sizeof(named) / sizeof(named[0]))
 
-/* The RTMIN of glibc, which most commands mean; it is 35 in musl, which we may be linked with. */
-#define RTMIN_FOR_PEOPLE 34
-
-/* RTMIN or RTMIN+N */
-static int parse_real_time(const char *text, int *number)
-{
-	int64_t offset = 0;
-
-	if (strncasecmp(text, "RTMIN", 5) != 0 ||
-	    (text[5] && (text[5] != '+' || !text[6] ||
-			 number_parse(text + 6, strlen(text + 6), &offset) < 0)) ||
-	    offset > SIGRTMAX - RTMIN_FOR_PEOPLE)
-		return -1;
-	*number = RTMIN_FOR_PEOPLE + (int)offset;
-	return 0;
-}
-
 int signal_parse(const char *text, int *number)
 {
 	int64_t value;
@@ -210,7 +165,7 @@ int signal_parse(const char *text, int *number)
 			return 0;
 		}
 	}
-	return parse_real_time(text, number);
+	return -1;
 }
 
 const char *signal_show(char text[SIGNAL_MAX_BYTES], int number)

@@ -13,6 +13,9 @@
  * and hide them from sigset_t. COMMAND may use these signals, so masks here are the kernel's. */
 #define SIGNAL_BIT(signo) (UINT64_C(1) << ((signo)-1))
 
+#define FIRST_REAL_TIME 32
+#define LAST_REAL_TIME 64
+
 /* Those that stop a process from a terminal. */
 #define STOPPING_SIGNALS (SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 
@@ -24,10 +27,6 @@ struct signal_fd {
 	bool child_ignored; /* SIGCHLD was ignored: waiting for children would fail */
 	int fd;
 };
-
-/* From now on SIGXFSZ does not end this process: a write beyond the limit of `ulimit -f` just
- * fails. */
-void signal_fd_outlive_full_files(void);
 
 /* Takes SIGCHLD, the signals that can be passed on to COMMAND, and SIGTSTP while it is blocked. A
  * signal that was ignored or blocked at the start stays so. Returns 0, or -1 with STATUS_OS. */
@@ -47,14 +46,6 @@ bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *in
  * they are for this process alone; and SIGCONT, because a child that has stopped itself meanwhile
  * must stay stopped. */
 uint64_t signal_fd_pending(void);
-
-/* The pending signals that signal_fd_next would return. It leaves out real-time signals, because
- * each may be pending several times. */
-uint64_t signal_fd_untaken(const struct signal_fd *signals);
-
-/* Sends these signals to COMMAND's process. They came before it was there, or it takes none yet: a
- * signal that is pending already does not come twice then. */
-void signal_fd_hand_down(uint64_t signals, pid_t command);
 
 /* Whether a signal that was taken ends a process that does nothing about it. */
 bool signal_fd_is_deadly(int signo);
@@ -77,8 +68,7 @@ _Noreturn void die_of(int signo);
 
 /* ---- Names and numbers ---- */
 
-/* Parses "TERM", "SIGTERM", "RTMIN+3" (in any case) or "15". Returns 0, or -1 if there is no such
- * signal. */
+/* Parses "TERM", "SIGTERM" (in any case) or "15". Returns 0, or -1 if there is no such signal. */
 int signal_parse(const char *text, int *number);
 
 #define SIGNAL_MAX_BYTES 16

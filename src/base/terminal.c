@@ -14,7 +14,6 @@
 #include "base/text.h"
 
 #define COLUMNS_LEAST 30
-#define COLUMNS_MOST 1000
 
 bool terminal_is_dumb(void)
 {
@@ -125,12 +124,4 @@ int terminal_cut(const struct terminal *terminal, char *to, size_t size, const c
 	}
 	snprintf(to + length, size - length, "%s", mark);
 	return used + cut;
-}
-
-void terminal_put(const struct terminal *terminal, const char *text, int width)
-{
-	char cut[4 * COLUMNS_MOST + 1];
-	const int used = terminal_cut(terminal, cut, sizeof(cut), text, width);
-
-	printf("%s%*s", cut, width - used, "");
 }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define COLUMNS_MOST 1000
+
 /* The abilities of a terminal, or of the file or pipe in its place. */
 struct terminal {
 	int columns;
@@ -40,6 +42,3 @@ int terminal_width(const struct terminal *terminal, const char *text);
  * the columns used. */
 int terminal_cut(const struct terminal *terminal, char *to, size_t size, const char *text,
 		 int width);
-
-/* Prints a text on standard output in exactly width columns, cut or padded. */
-void terminal_put(const struct terminal *terminal, const char *text, int width);

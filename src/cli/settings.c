@@ -165,19 +165,15 @@ static int read_config(struct settings *settings, unsigned command, const char *
 		       struct error *err)
 {
 	struct origin origin = {SOURCE_FILE, path, 0};
-	const int fd = read_file_open(path);
-	char *text, *end;
+	char *text = malloc(FILE_MAX_BYTES + 1), *end;
 	ssize_t length;
 
-	if (fd < 0 && is_usual && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
-	if (fd < 0)
-		return fail_about(err, STATUS_CONFIG, "read", path, strerror(errno));
-	text = malloc(FILE_MAX_BYTES + 1);
 	if (!text)
 		return no_memory(err);
 	keep(settings, text);
-	length = read_file(fd, text, FILE_MAX_BYTES + 1);
+	length = read_file(path, text, FILE_MAX_BYTES + 1);
+	if (length < 0 && is_usual && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
 	if (length < 0 || length > FILE_MAX_BYTES)
 		return fail_about(err, STATUS_CONFIG, "read", path,
 				  length < 0 ? strerror(errno) : "it is longer than 65536 bytes");
@@ -289,7 +285,7 @@ static int read_password_file(struct settings *settings, const char *path, char 
 			      const char **kept, struct error *err)
 {
 	char text[PASSWORD_MAX_BYTES + 2];
-	const char *fault = password_read(read_file_open(path), text);
+	const char *fault = password_read(path, text);
 	struct stat status;
 	int failed;
 

@@ -60,7 +60,7 @@ static void describe(char text[BY_MAX_BYTES], pid_t pid, const char *reason)
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	if (pid)
-		length = read_file(read_file_open(path), text, BY_MAX_BYTES - 1);
+		length = read_file(path, text, BY_MAX_BYTES - 1);
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0)

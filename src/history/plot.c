@@ -276,12 +276,21 @@ static int labels_width(const struct plot *plot)
 }
 
 /* Prints the label of a job; if job is NULL, as many blanks. */
+/* Prints a text in exactly width columns, cut or padded. */
+static void put_text(const struct plot *plot, const char *text, int width)
+{
+	char cut[4 * COLUMNS_MOST + 1];
+	const int used = terminal_cut(&plot->terminal, cut, sizeof(cut), text, width);
+
+	printf("%s%*s", cut, width - used, "");
+}
+
 static void put_label(const struct plot *plot, const struct job *job)
 {
-	terminal_put(&plot->terminal, job ? job->process.command : "", plot->command_width);
+	put_text(plot, job ? job->process.command : "", plot->command_width);
 	if (plot->place_width > 0) {
 		putchar(' ');
-		terminal_put(&plot->terminal, job ? job->place : "", plot->place_width);
+		put_text(plot, job ? job->place : "", plot->place_width);
 	}
 	putchar(' ');
 }
@@ -388,8 +397,7 @@ static void put_title(const struct plot *plot, const char *name)
 		 intervals->goes_on ? "now" : timestamp_local(to, intervals->to_ms, TIMESTAMP_LONG),
 		 duration_show(length, intervals->to_ms - intervals->from_ms),
 		 *plot->place ? ", all by " : "", plot->place);
-	terminal_put(&plot->terminal, text,
-		     MIN(terminal_width(&plot->terminal, text), plot->terminal.columns));
+	put_text(plot, text, MIN(terminal_width(&plot->terminal, text), plot->terminal.columns));
 	puts("\n");
 }
 
@@ -451,7 +459,7 @@ static void put_queue(const struct plot *plot, size_t most)
 	while (end > 0 && plot->waiting[end - 1] == 0)
 		end--;
 	snprintf(text, sizeof(text), "up to %zu wait", most);
-	terminal_put(&plot->terminal, text, labels_width(plot) - 1);
+	put_text(plot, text, labels_width(plot) - 1);
 	putchar(' ');
 	set_colour(plot, marks[WAITS].colour);
 	for (int i = 0; i < end; i++) {

@@ -42,7 +42,7 @@ static bool look_at(struct process *process, const char *folder)
 	char *name, *end;
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", folder);
-	length = read_file(read_file_open(path), text, sizeof(text) - 1);
+	length = read_file(path, text, sizeof(text) - 1);
 	if (length <= 0 || stat("/proc/self/ns/pid", &space) < 0)
 		return false;
 	text[length] = '\0';

@@ -616,9 +616,10 @@ static void leave(struct waiting *w, struct error *err)
 	client_cancel(client);
 	wire_leave(w->lock, &request);
 	/* A server that has been silent for as long as the user allows may go on later, and grant
-	 * the lock to a process that is no more: it is told, but its answer is not waited for. */
+	 * the lock to a process that is no more: it is told, but its answer is hardly waited for.
+	 */
 	if (!client->ever_answered && err->status == STATUS_UNAVAILABLE) {
-		client_tell(client, &request, clock_ms() + LEAVE_UNANSWERED_MS);
+		client_call(client, &request, clock_ms() + LEAVE_UNANSWERED_MS, false, &why);
 		return;
 	}
 	if (client_call(client, &request, until_ms, client->ever_answered, &why) < 0) {

@@ -6,11 +6,96 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "redis/connection.h"
+#include "redis/connect.h"
 
+struct messenger;
+struct redisContext;
 struct redisReply;
 struct script;
 struct server;
+
+/* The longest pause between two rounds of attempts. After a restart waiters have 2 s to come back
+ * to their places; and a thousand of them must not be a burden. */
+#define BACK_OFF_MAX_MS 1280
+
+enum connection_stage {
+	CONNECTION_DOWN,       /* retry_ms says when to try again */
+	CONNECTION_LOOKING_UP, /* fd is the look-up's */
+	CONNECTION_CONNECTING, /* fd is the socket */
+	CONNECTION_SECURING,   /* redis exists, TLS is being agreed on */
+	CONNECTION_OPEN,       /* HELLO is on its way, more may be sent behind it */
+};
+
+enum connection_event {
+	CONNECTION_NOTHING, /* wait as connection_wait says */
+	CONNECTION_OPENED,  /* HELLO is about to leave: send what belongs into the same write */
+	CONNECTION_REPLY,   /* the next reply or push */
+	CONNECTION_FAILED,  /* connection->error; the connection is tried again */
+	CONNECTION_REFUSED, /* the same: the server refuses who we are, or the database */
+};
+
+/* What became of the connections since the last answer. */
+enum connection_trouble {
+	TROUBLE_NONE,
+	TROUBLE_AWAY,  /* nobody answers, as the error says: a server may be starting */
+	TROUBLE_BROKE, /* a connection that was made has broken */
+};
+
+/* The first exchange, and what it has told us about the other end. */
+struct handshake {
+	unsigned due;     /* replies still to come; 0: the server has greeted us, if it is open */
+	bool to_sentinel; /* the other end is a sentinel */
+	bool is_cluster;  /* as its HELLO said */
+	bool shards;      /* the cluster knows sharded channels */
+};
+
+/* The choice of the other end. */
+struct route {
+	struct endpoint named; /* by a sentinel or a redirection: goes before the seeds; port 0:
+				* none */
+	size_t seed;           /* to begin a round of attempts with */
+	size_t tried;          /* seeds in this round */
+	bool on_named;         /* the other end is the one that was named */
+	bool asks_next;        /* the next one is named by an ASK */
+	bool asking;           /* reached by an ASK: each command needs ASKING before it */
+	bool is_well;          /* this connection has answered a request */
+	unsigned redirections; /* since an answer */
+};
+
+/* What people are told: each step with --verbose. */
+struct connection_story {
+	const struct messenger *messenger; /* NULL: nothing is told */
+	int64_t begun_ms;  /* when the first attempt for the next connection began, or 0 */
+	bool has_greeted;  /* a server has greeted us, on this connection or before */
+	bool told_absence; /* that a server is awaited which is not there yet */
+	char trouble[sizeof(((struct error *)0)->text)]; /* the last since it was there, or "" */
+};
+
+/* The way to a server: which of several, the private server's start, names, sockets, TLS,
+ * sentinels, redirections, the greeting, and the pauses between attempts. One socket at a time. */
+struct connection {
+	const struct server *server;
+	int64_t timeout_ms;
+	int64_t back_off_max_ms;
+	enum connection_stage stage;
+	struct redisContext *redis; /* from CONNECTION_SECURING on */
+	int fd;
+	int local_folder;           /* of a private server, or -1 */
+	struct endpoint endpoint;   /* at the other end */
+	struct addresses addresses; /* its addresses */
+	struct route route;
+	struct handshake handshake;
+
+	int64_t retry_ms;  /* CONNECTION_DOWN: when to try again */
+	int64_t due_ms;    /* when this attempt has taken too long */
+	int64_t until_ms;  /* when all attempts together have; 0: the next one begins to count */
+	bool awaited;      /* rounds that fail count together until then (connection_await) */
+	unsigned attempts; /* rounds that failed, one after another */
+	unsigned opened;   /* so many connections were there */
+	enum connection_trouble trouble;
+	struct connection_story story;
+	struct error error;
+};
 
 #define REQUEST_ARGS 224
 #define CLIENT_CHANNELS 4
@@ -138,6 +223,28 @@ bool client_is_still(const struct client *client);
  * or else what the connection still waits for. */
 void client_tell_late(const struct client *client, struct error *err);
 
+/* ---- The connection alone ---- */
+
+/* Its first attempt goes to the node of a cluster that `last`, a connection for the same key, had
+ * reached. The seeds follow: any of them may hang. Changes nothing without a cluster. */
+void connection_begin_at(struct connection *connection, const struct connection *last);
+
+/* Sets the timeout, also of the attempt that is under way if it is to end sooner then. */
+void connection_set_timeout(struct connection *connection, int64_t timeout_ms);
+
+/* Whether it is open, nothing is left to be sent, and no reply has come in part. */
+bool connection_is_silent(const struct connection *connection);
+
+/* Whether a process that was forked with this connection can go on with it after this process has
+ * used it. With TLS it cannot. */
+bool connection_can_be_shared(const struct connection *connection);
+
+/* In a copy of another process's connection: forgets it without closing it. */
+void connection_forget(struct connection *connection);
+
+/* Closes this process's descriptors of a connection with which another process goes on. */
+void connection_leave(const struct connection *connection);
+
 /* ---- For commands that do one thing: these wait ---- */
 
 /* Connects and greets, with the patience of client_call. */
@@ -157,11 +264,6 @@ int client_listen(struct client *client, int64_t until_ms, struct error *err);
 /* Waits until until_ms for the reply to the request that is under way, if there is one. Then there
  * is no request and no reply any more. */
 void client_finish(struct client *client, int64_t until_ms);
-
-/* Sends the request, and waits for no reply. (A server that does not know the script does nothing
- * then. Its text would be lost: a server drops what it has not read when it finds the peer gone.)
- * Gives up when the request has not left until then. */
-void client_tell(struct client *client, const struct request *request, int64_t until_ms);
 
 /* ---- What the client is asked to do is told (--verbose) ---- */
 

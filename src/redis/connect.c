@@ -22,17 +22,6 @@
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 3
 
-bool endpoint_set_port(struct endpoint *endpoint, const char *text)
-{
-	const size_t digits = strspn(text, "0123456789");
-	const long port = strtol(text, NULL, 10);
-
-	if (digits == 0 || text[digits] || port < 1 || port > UINT16_MAX)
-		return false;
-	endpoint->port = (uint16_t)port;
-	return true;
-}
-
 static void found_addresses(struct addresses *addresses, const struct addrinfo *found)
 {
 	*addresses = (struct addresses){0};
@@ -201,25 +190,6 @@ int connect_next(struct addresses *addresses, int64_t timeout_ms)
 		return fd;
 	close(fd); /* and leaves errno as it is */
 	return -1;
-}
-
-bool connect_has_more(const struct addresses *addresses)
-{
-	return addresses->next < addresses->count;
-}
-
-int connect_result(int fd)
-{
-	struct pollfd slot = {.fd = fd, .events = POLLOUT};
-	socklen_t length = sizeof(int);
-	int cause = 0;
-
-	if (poll(&slot, 1, 0) == 0)
-		return 1;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &length) < 0)
-		return -1;
-	errno = cause;
-	return cause ? -1 : 0;
 }
 
 int connect_unix(const char *path)

@@ -16,9 +16,6 @@ struct endpoint {
 	uint16_t port;
 };
 
-/* Sets the port from a text of digits. Returns false, and changes nothing, if that is no port. */
-bool endpoint_set_port(struct endpoint *endpoint, const char *text);
-
 /* The addresses of one endpoint, which are tried in turn. */
 struct addresses {
 	struct {
@@ -47,14 +44,8 @@ int resolve_finish(int fd, struct addresses *addresses, const char **cause);
 
 /* Begins to connect to the next address. The connection will end if the peer acknowledges nothing
  * for timeout_ms after something was sent, or is silent for some 25 s. Returns a close-on-exec,
- * non-blocking socket, for connect_result, or -1 with errno. */
+ * non-blocking socket, or -1 with errno. */
 int connect_next(struct addresses *addresses, int64_t timeout_ms);
-
-/* Whether there is an address left. */
-bool connect_has_more(const struct addresses *addresses);
-
-/* Returns 0: the socket is connected; 1: not yet; -1: it failed, with errno. */
-int connect_result(int fd);
 
 /* Connects to a unix socket, at once. Returns a socket as connect_next does. */
 int connect_unix(const char *path);

@@ -68,7 +68,7 @@ static const char server_conf[] = "# Written by fairlock whenever it starts this
 
 static bool read_machine_id(const char *path, char *id)
 {
-	const ssize_t length = read_file(read_file_open(path), id, MACHINE_ID_LENGTH);
+	const ssize_t length = read_file(path, id, MACHINE_ID_LENGTH);
 
 	id[MACHINE_ID_LENGTH] = '\0';
 	return length == MACHINE_ID_LENGTH &&
@@ -447,15 +447,6 @@ static const char *last_line(int folder, char *text, size_t size)
 	return message_of(newline ? newline + 1 : text);
 }
 
-static bool read_link(const char *link_path, char target[PATH_MAX])
-{
-	const ssize_t length = readlink(link_path, target, PATH_MAX - 1);
-
-	if (length >= 0)
-		target[length] = '\0';
-	return length >= 0;
-}
-
 int local_server_failure(int folder, struct error *err)
 {
 	char text[LOG_TAIL_BYTES], path[PATH_MAX];
@@ -510,11 +501,14 @@ bool local_server_is_ours(pid_t pid)
 {
 	char link_path[48], path[PATH_MAX];
 	const char *name;
+	ssize_t length;
 	int fd;
 	bool is_server;
 
 	snprintf(link_path, sizeof(link_path), "/proc/%ld/fd/%d", (long)pid, LOCK_FD);
-	name = read_link(link_path, path) ? strrchr(path, '/') : NULL;
+	length = readlink(link_path, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	name = strrchr(path, '/');
 	if (!name || strcmp(name, "/lock") != 0 || !strstr(path, "/" BASE_PATH "/"))
 		return false;
 	fd = open(link_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -387,9 +387,9 @@ int server_parse(struct server *server, const char *url, struct error *err)
 
 /* ---- Passwords. Editors and shells add to a secret what nobody sees. ---- */
 
-const char *password_read(int fd, char text[PASSWORD_MAX_BYTES + 2])
+const char *password_read(const char *path, char text[PASSWORD_MAX_BYTES + 2])
 {
-	const ssize_t length = read_file(fd, text, PASSWORD_MAX_BYTES + 1);
+	const ssize_t length = read_file(path, text, PASSWORD_MAX_BYTES + 1);
 	size_t line, mark;
 
 	if (length < 0)
@@ -422,6 +422,17 @@ const char *password_fault(const char *text)
 	return strstr(text, BYTE_ORDER_MARK) ? "has a byte order mark" : NULL;
 }
 
+/* The password before the last @ of so many bytes behind "://"; NULL: there is none. */
+static const char *find_secret(const char *user, size_t room, size_t *length)
+{
+	const char *at = memrchr(user, '@', room);
+	const char *colon = at ? memchr(user, ':', (size_t)(at - user)) : NULL;
+	const char *secret = colon ? colon + 1 : user;
+
+	*length = at ? (size_t)(at - secret) : 0;
+	return *length > 0 ? secret : NULL;
+}
+
 /* Whether what ends here is http or https: the path behind such a host may have an @. */
 static bool is_web_at(const char *text, const char *end)
 {
@@ -435,35 +446,27 @@ static bool is_web_at(const char *text, const char *end)
 const char *password_find(const char *text, size_t *length)
 {
 	const size_t word = strcspn(text, BLANKS);
+	const char *secret = NULL;
 
-	for (const char *slashes = text; (slashes = strstr(slashes, "://")); slashes++) {
+	for (const char *slashes = text; !secret && (slashes = strstr(slashes, "://")); slashes++) {
 		const char *user = slashes + strlen("://");
-		const bool is_web = is_web_at(text, slashes);
 		const size_t in_word =
 			(size_t)(slashes - text) < word ? strlen(user) : strcspn(user, BLANKS);
-		const size_t room = is_web ? strcspn(user, "/" BLANKS) : in_word;
-		const char *at = memrchr(user, '@', room);
-		const char *colon = at ? memchr(user, ':', (size_t)(at - user)) : NULL;
-		const char *secret = colon ? colon + 1 : user;
+		const size_t room = is_web_at(text, slashes) ? strcspn(user, "/" BLANKS) : in_word;
 
-		if (at && at > secret) {
-			*length = (size_t)(at - secret);
-			return secret;
-		}
+		secret = find_secret(user, room, length);
 	}
-	return NULL;
+	return secret;
 }
 
 void server_hide_password(char *url)
 {
-	char *scheme_end = strstr(url, "://"), *at = strrchr(url, '@');
-	char *user = scheme_end ? scheme_end + 3 : url, *colon;
+	const char *scheme_end = strstr(url, "://"), *user = scheme_end ? scheme_end + 3 : url;
+	size_t length;
+	const char *secret = find_secret(user, strlen(user), &length);
 
-	if (at == NULL || at < user)
-		return;
-	colon = memchr(user, ':', (size_t)(at - user));
-	for (char *secret = colon ? colon + 1 : user; secret < at; secret++)
-		*secret = '*';
+	if (secret)
+		memset(url + (secret - url), '*', length);
 }
 
 bool server_is_list(const struct server *server)

@@ -69,9 +69,9 @@ int server_fail(const struct server *server, struct error *err, enum status stat
 
 #define PASSWORD_MAX_BYTES 4096
 
-/* Reads the first line of a file, without a byte order mark or a carriage return. fd: as
- * read_file_open gives it. Returns NULL, or why there is no password. */
-const char *password_read(int fd, char text[PASSWORD_MAX_BYTES + 2]);
+/* Reads the first line of a file, without a byte order mark or a carriage return. Returns NULL, or
+ * why there is no password. */
+const char *password_read(const char *path, char text[PASSWORD_MAX_BYTES + 2]);
 
 /* The first password of a URL in a command line. Without a user it may be that what stands before
  * the @ is the password, so that counts as one. Returns where it begins, with its length; or NULL.

@@ -311,18 +311,3 @@ const char *server_error_remedy(char remedy[REMEDY_MAX_BYTES], const struct erro
 			 gap + 2);
 	return remedy;
 }
-
-bool server_error_redirects(const char *text, const struct endpoint *here, struct endpoint *to)
-{
-	const char *slot = strchr(text, ' '), *place = slot ? strchr(slot + 1, ' ') : NULL;
-	const char *colon = place ? strrchr(++place, ':') : NULL; /* IPv6 has some of its own */
-	struct endpoint found = *here;
-	const size_t length = colon ? (size_t)(colon - place) : 0;
-
-	if (!colon || length >= sizeof(found.host) || !endpoint_set_port(&found, colon + 1))
-		return false;
-	if (length > 0 && strncmp(place, "?", length) != 0)
-		snprintf(found.host, sizeof(found.host), "%.*s", (int)length, place);
-	*to = found;
-	return true;
-}

@@ -33,7 +33,3 @@ const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server 
  * full stop. Returns remedy. */
 const char *server_error_remedy(char remedy[REMEDY_MAX_BYTES], const struct error *err,
 				const struct server *server);
-
-/* Reads where MOVED or ASK says that the keys are: "MOVED SLOT HOST:PORT". A host that is left out
- * is that of *here, the other end. Returns false when it says nothing of use. */
-bool server_error_redirects(const char *text, const struct endpoint *here, struct endpoint *to);

@@ -380,6 +380,15 @@ static bool exec_is_quick(const struct guard *guard)
 
 /* ---- COMMAND's process, until exec ---- */
 
+/* Sends these signals to COMMAND's process. They came before it was there, or it takes none yet: a
+ * signal that is pending already does not come twice then. */
+static void hand_down(uint64_t signals, pid_t command)
+{
+	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
+		if (signals & SIGNAL_BIT(signo))
+			kill(command, signo);
+}
+
 /* The wrapper takes a process that has the socket for us, and the server one that has a connection.
  */
 ON_OTHER_STACK static void leave_guard(const struct guard *guard)
@@ -419,7 +428,7 @@ ON_OTHER_STACK static int run_child(void *argument)
 	if (job->ground->leads_group)
 		setpgid(0, 0);
 	if (guard->is_quick) /* not those that would stop this process: the guard waits for it */
-		signal_fd_hand_down(guard->early & ~STOPPING_SIGNALS, getpid());
+		hand_down(guard->early & ~STOPPING_SIGNALS, getpid());
 	else
 		await_signals(guard);
 	prctl(PR_SET_PDEATHSIG, job->options->signal);
@@ -490,9 +499,8 @@ static int make_command(struct guard *guard)
 	if (pid < 0)
 		return -1;
 	leave_group(guard);
-	signal_fd_hand_down(guard->is_quick ? guard->early & STOPPING_SIGNALS
-					    : signal_fd_pending() | untaken,
-			    pid);
+	hand_down(guard->is_quick ? guard->early & STOPPING_SIGNALS : signal_fd_pending() | untaken,
+		  pid);
 	guard->shared->has_signals = true;
 	return 0;
 }

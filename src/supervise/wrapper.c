@@ -104,6 +104,13 @@ static bool guard_is_gone(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN;
 }
 
+/* The pending signals that signal_fd_next would return. It leaves out real-time signals, because
+ * each may be pending several times. */
+static uint64_t untaken(const struct signal_fd *signals)
+{
+	return signal_fd_pending() & signals->taken & (SIGNAL_BIT(FIRST_REAL_TIME) - 1);
+}
+
 /* Lets COMMAND go: job's locks are held. Makes a new guard if there is none that is alive and has
  * the connections. From then on guard, fd and shared are the caller's. If this fails there is no
  * guard: returns -1, and *err is filled. */
@@ -120,7 +127,7 @@ static int let_go(struct standby *standby, const struct job *job, struct error *
 	/* This continues a guard that is stopped. It also removes its pending SIGTSTP, SIGTTIN and
 	 * SIGTTOU: the wrapper was stopped by them, too, and goes on. */
 	kill(standby->guard, SIGCONT);
-	standby->shared->untaken = signal_fd_untaken(job->signals);
+	standby->shared->untaken = untaken(job->signals);
 	shared_state_let_go(standby->shared, job);
 	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	return 0;

@@ -1,7 +1,7 @@
 /* Fuzzes a server's replies to commands that take, renew and give back locks. The first byte of an
  * input chooses the command, the rest is the server's script: see parts/world.h.
  *
- * For: redis/reply.c lock/lock.c redis/client.c redis/connection.c redis/server_error.c
+ * For: redis/reply.c lock/lock.c redis/client.c redis/server_error.c
  * lock/hold.c lock/wait.c lock/progress.c lock/owner.c lock/owner_call.c commands/wrap.c
  * commands/acquire.c commands/renew.c commands/release.c base/message.c
  * supervise/take_locks.c */

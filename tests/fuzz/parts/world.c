@@ -352,13 +352,12 @@ static int run_command(const struct command *command, const char *url, int argc,
 {
 	struct options options;
 	struct server server;
-	struct messenger messenger;
+	struct messenger messenger = {.start_ms = clock_ms()};
 	struct invocation invocation = {&options, &server, &messenger, argc, argv};
 	struct error err = {.status = STATUS_OK};
 	int status = STATUS_OK, result;
 
 	options_init(&options);
-	messenger_init(&messenger);
 	HOLDS(parse_args(&options, &command, &invocation.argc, argv, &err) == 0);
 	HOLDS(options_settle(&options, command, &err) == 0);
 	HOLDS(server_parse(&server, url, &err) == 0);
