@@ -154,15 +154,9 @@ static int hand_out(const struct wait *wait, struct lock *lock, struct client *c
 static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct client *client,
 			    int *status, struct error *err)
 {
-	struct waiting waiting;
-	enum wait_event event;
 	int signo;
 
-	wait_begin(&waiting, wait, lock, client);
-	do
-		event = wait_next(&waiting, &signo, err);
-	while (event != WAIT_GRANTED && event != WAIT_FAILED);
-	if (event == WAIT_FAILED) {
+	if (wait_for_lock(wait, lock, client, &signo, err) != WAIT_GRANTED) {
 		client_close(client);
 		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
 	}

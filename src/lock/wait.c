@@ -1,16 +1,324 @@
-/* A wait: the sentences of its end; what the user sees meanwhile; the requests, and what the
- * answers and messages mean; how a waiter leaves; and the loop over all that. */
+/* A wait: what the waiter knows of its lock, and the line on a terminal that tells it; the
+ * sentences of its end; the requests, and what the answers and messages mean; how a waiter leaves;
+ * and the loop over all that. */
 #include "lock/wait.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/message.h"
-#include "base/signals.h"
+#include "base/terminal.h"
 #include "cli/options.h"
+#include "lock/lock.h"
 #include "redis/client.h"
+#include "redis/reply.h"
+
+/* ---- What a waiter knows about its lock ---- */
+
+/* More than any server has, whatever a server says. */
+#define COUNT_MAX 100000000
+
+struct waiter_view {
+	bool is_known; /* there has been an answer */
+	int64_t at_ms; /* when the last one was true */
+	int64_t place; /* 0: not in the queue */
+	int64_t waiters;
+	struct holder holder; /* then; of several, the one whose lease ends first */
+	char owner[OWNER_MAX_BYTES];
+	char by[BY_MAX_BYTES];
+};
+
+static int64_t count_at(const struct redisReply *list, size_t index)
+{
+	const long long value = reply_number(list, index);
+
+	return value < 0 ? 0 : earliest(value, COUNT_MAX);
+}
+
+/* view PLACE WAITERS, and the holder; a reply that makes no sense leaves what was known. */
+static void read_view(struct waiter_view *view, const struct lock *lock,
+		      const struct client *client)
+{
+	const struct redisReply *reply = client->reply;
+
+	if (reply_count(reply) < 10 || strcmp(reply_text(reply, 0), "view") != 0)
+		return;
+	view->is_known = true;
+	view->at_ms = client->sent_ms;
+	view->place = count_at(reply, 1);
+	view->waiters = count_at(reply, 2);
+	view->holder = lock_read_holder(lock, reply, 3);
+	snprintf(view->owner, sizeof(view->owner), "%s", view->holder.owner);
+	snprintf(view->by, sizeof(view->by), "%s", view->holder.by);
+	view->holder.owner = view->owner;
+	view->holder.by = view->by;
+	view->holder.is_last = view->place > 1;
+}
+
+/* The holder as it is by now. The texts belong to the view. */
+static struct holder holder_by_now(const struct waiter_view *view)
+{
+	const int64_t passed_ms = clock_ms() - view->at_ms;
+	struct holder holder = view->holder;
+
+	if (holder.held_ms >= 0)
+		holder.held_ms += passed_ms;
+	/* a lease that has ended meanwhile was renewed, or the next answer knows */
+	holder.next_ms = holder.next_ms < passed_ms ? -1 : holder.next_ms - passed_ms;
+	return holder;
+}
+
+static const char *seconds(char shown[DURATION_MAX_BYTES], int64_t ms)
+{
+	return ms < 1000 ? "0s" : duration_show(shown, ms - ms % 1000);
+}
+
+/* Writes "place 2 of 3, waited 5s, held by ...", as far as it is known, in about so many characters
+ * (at most MESSAGE_CHARACTERS), and not in less than 60. Returns text. */
+static const char *say_view(char text[OWNER_SHOWN_BYTES], size_t characters,
+			    const struct waiter_view *view, const struct lock *lock)
+{
+	const struct holder holder = holder_by_now(view);
+	char waited[DURATION_MAX_BYTES], place[64] = "", shown[OWNER_SHOWN_BYTES];
+	size_t taken;
+
+	if (view->is_known && view->place > 0)
+		snprintf(place, sizeof(place), "place %" PRId64 " of %" PRId64 ", ", view->place,
+			 view->waiters);
+	taken = (size_t)snprintf(text, OWNER_SHOWN_BYTES, "%swaited %s", place,
+				 seconds(waited, clock_ms() - lock->place.wanted_ms));
+	if (!view->is_known)
+		return text;
+	characters = characters > taken + 2 + HOLDER_LEAST ? characters - taken - 2 : HOLDER_LEAST;
+	snprintf(text + taken, OWNER_SHOWN_BYTES - taken, ", %s",
+		 *holder.owner ? holder_show(shown, characters, &holder) : "it is free just now");
+	return text;
+}
+
+/* ---- The waiting line on a terminal ---- */
+
+#define SHORT_WAIT_MS 300
+#define REDRAW_MS 1000
+
+#define COLUMNS_LEAST 16
+#define COLUMNS_PREFIX 100 /* from here on there is room for "fairlock: ", too */
+#define TEXT_MAX_BYTES 4096
+
+static const char dim[] = "\033[2m", magenta[] = "\033[35m", plain_again[] = "\033[0m";
+static const char erase[] = "\033[J"; /* also what wrapped when the terminal became narrower */
+
+/* Standard error must be our controlling terminal. The line stands at the cursor, and the cursor at
+ * its beginning, so that any other output overwrites it. It is written through a descriptor of its
+ * own, which never blocks: a terminal that Ctrl-S holds up must not cost us our turn. */
+struct progress {
+	int fd;           /* -1: there is no terminal */
+	int64_t draw_ms;  /* when to draw next; NEVER_MS: not at all */
+	int64_t first_ms; /* not before: most waits are too short to read anything */
+	int taken;        /* columns that the line on the screen takes */
+	bool shown;
+	bool takes_sigtstp; /* SIGTSTP comes through signal_fd */
+	bool plain;         /* the terminal understands nothing but carriage returns */
+	struct terminal terminal;
+};
+
+/* It is due again in a second; or now, but not before the first drawing. */
+static void progress_put_off(struct progress *line)
+{
+	if (line->fd >= 0)
+		line->draw_ms = clock_ms() + REDRAW_MS;
+}
+
+static void progress_hurry(struct progress *line)
+{
+	const int64_t now = clock_ms();
+
+	if (line->fd >= 0)
+		line->draw_ms = now < line->first_ms ? line->first_ms : now;
+}
+
+static void compose(char text[TEXT_MAX_BYTES], const struct progress *line, const struct lock *lock,
+		    const struct waiter_view *view, const char *trouble)
+{
+	static const struct waiter_view nothing = {.is_known = false};
+	const int columns = line->terminal.columns;
+	char name[TEXT_MAX_BYTES / 4], shown[OWNER_SHOWN_BYTES];
+	size_t room;
+
+	terminal_cut(&line->terminal, name, sizeof(name), lock->keys.name, columns / 3);
+	snprintf(text, TEXT_MAX_BYTES,
+		 "%s%s: ", columns < COLUMNS_PREFIX ? "" : "fairlock: ", name);
+	room = (size_t)columns - 1 - count_characters(text);
+	strcat(text, say_view(shown, room < MESSAGE_CHARACTERS ? room : MESSAGE_CHARACTERS,
+			      trouble ? &nothing : view, lock));
+	if (trouble)
+		strcat(strcat(text, "; "), trouble);
+}
+
+/* Takes or leaves SIGTSTP, so that no line stays on the screen of a stopped job. */
+static void change_stop(struct progress *line, int how)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	if (how == SIG_UNBLOCK && !line->takes_sigtstp)
+		return;
+	sigprocmask(how, &set, &before);
+	line->takes_sigtstp = how == SIG_BLOCK && !sigismember(&before, SIGTSTP);
+}
+
+/* The wait will take a while. */
+static void progress_start(struct progress *line)
+{
+	/* this fails unless standard error is our controlling terminal */
+	if (tcgetpgrp(STDERR_FILENO) < 0)
+		return;
+	line->fd = open("/dev/tty", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (line->fd < 0)
+		return;
+	terminal_init(&line->terminal, line->fd);
+	line->plain = terminal_is_dumb();
+	line->first_ms = line->draw_ms = clock_ms() + SHORT_WAIT_MS;
+	if (!signal_fd_ignores(SIGTSTP))
+		change_stop(line, SIG_BLOCK);
+}
+
+/* Whether we are in the foreground of the terminal. In the background, what is on the screen is
+ * forgotten. */
+static bool progress_is_seen(struct progress *line)
+{
+	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
+
+	line->shown &= seen; /* in the foreground again, we do not know what is on the screen */
+	return seen;
+}
+
+static void put_line(struct progress *line, const char *text, int taken, const char *trouble)
+{
+	char bytes[TEXT_MAX_BYTES + 64];
+	const bool coloured = line->terminal.colour && taken > 0;
+	const int left = line->shown && line->taken > taken ? line->taken - taken : 0;
+	int length;
+
+	if (line->plain)
+		length = snprintf(bytes, sizeof(bytes), "\r%s%*s\r", text, left, "");
+	else
+		length = snprintf(bytes, sizeof(bytes), "\r%s%s%s%s\r",
+				  !coloured ? ""
+				  : trouble ? magenta
+					    : dim,
+				  text, coloured ? plain_again : "", erase);
+	if (length > 0 && (size_t)length < sizeof(bytes))
+		(void)!write(line->fd, bytes, (size_t)length);
+	line->taken = taken;
+}
+
+/* trouble: why nothing is known, or NULL. */
+static void progress_draw(struct progress *line, const struct lock *lock,
+			  const struct waiter_view *view, const char *trouble)
+{
+	char text[TEXT_MAX_BYTES];
+	int taken;
+
+	if (clock_ms() < line->first_ms) {
+		progress_hurry(line);
+		return;
+	}
+	progress_put_off(line);
+	if (!progress_is_seen(line))
+		return;
+	terminal_measure(&line->terminal, line->fd);
+	if (line->terminal.columns < COLUMNS_LEAST)
+		return;
+	compose(text, line, lock, view, trouble);
+	/* the last column stays free: some terminals go on to the next line when it is taken */
+	taken = terminal_cut(&line->terminal, text, sizeof(text), text, line->terminal.columns - 1);
+	put_line(line, text, taken, trouble);
+	line->shown = true;
+}
+
+/* Makes room for other output. */
+static void progress_clear(struct progress *line)
+{
+	if (line->shown && progress_is_seen(line))
+		put_line(line, "", 0, NULL);
+	line->shown = false;
+}
+
+/* SIGTSTP has come: clears the line and stops this process, as the signal by itself would. */
+static void progress_stop(struct progress *line)
+{
+	progress_clear(line);
+	raise(SIGTSTP);
+	change_stop(line, SIG_UNBLOCK);
+	/* here we stop, and are continued */
+	change_stop(line, SIG_BLOCK);
+	progress_hurry(line);
+}
+
+static void progress_close(struct progress *line)
+{
+	progress_clear(line);
+	if (line->fd < 0)
+		return;
+	change_stop(line, SIG_UNBLOCK);
+	close(line->fd);
+	line->fd = -1;
+	line->draw_ms = NEVER_MS;
+}
+
+/* ---- One wait, from the first request to the grant or to leaving ---- */
+
+enum wait_phase {
+	PHASE_ASKING, /* the server has not queued us yet */
+	PHASE_QUEUED,
+	PHASE_GRANTED,
+	PHASE_DONE, /* --once-ok: a COMMAND has ended with 0, so nothing is to be run */
+};
+
+/* When something is to be done; NEVER_MS: not at all. */
+struct wait_times {
+	int64_t sign_ms;   /* asking again, if no message comes */
+	int64_t watch_ms;  /* asking again, because a message came */
+	int64_t view_ms;   /* the next view for the line, at the earliest */
+	int64_t report_ms; /* the next report */
+	int64_t outage_ms; /* telling that the server is away; 0: it is not; NEVER_MS: it is told */
+	int64_t above_ms;  /* looking whether a process above us holds the lock */
+};
+
+/* Of the process that is to run COMMAND, and stands by on the connections that are there. */
+struct wait_standby {
+	bool is_wanted;
+	bool is_there;
+	unsigned opened;
+};
+
+struct waiting {
+	const struct wait *wait;
+	struct lock *lock;
+	struct client *client;
+	enum wait_phase phase;
+	int64_t until_ms; /* the end of --wait */
+	struct wait_times due;
+	struct pace pace; /* of asking, since any client that may publish can demand it */
+	int late_grants;
+	bool traceless;       /* the server knows nothing of us */
+	bool holder_is_said;  /* the error names the holder, or need not */
+	bool first;           /* in the queue, as far as we know */
+	bool hears_outsiders; /* on the channel of plain Redisson locks */
+	bool viewing;         /* the request under way is for a view only */
+	bool told_no_ttl;
+	bool place_due; /* --verbose: our place in the queue is to be asked for and told ... */
+	int64_t place;  /* ... if it is not this one */
+	struct wait_standby standby;
+	struct waiter_view view;
+	struct progress progress; /* on a terminal */
+};
 
 /* ---- The sentences of a wait that is over ---- */
 
@@ -206,7 +514,8 @@ static void request_view(struct waiting *w)
 {
 	struct request request;
 
-	waiter_view_ask(w->lock, &request);
+	wire_look(&w->lock->keys, &request, "view");
+	wire_add(&request, w->lock->request);
 	client_request(w->client, &request);
 	w->viewing = true;
 	progress_put_off(&w->progress);
@@ -280,7 +589,7 @@ static void report(struct waiting *w)
 		tell_outage(w);
 	else
 		complain_in_passing("waiting for lock %s: %s", name,
-				    waiter_view_say(text, room, &w->view, w->lock));
+				    say_view(text, room, &w->view, w->lock));
 }
 
 /* For --verbose. */
@@ -291,7 +600,7 @@ static void tell_place(struct waiting *w)
 	w->place_due = false;
 	if (w->view.is_known && w->view.place != w->place)
 		message_step(w->wait->messenger, "%s",
-			     waiter_view_say(text, STEP_CHARACTERS, &w->view, w->lock));
+			     say_view(text, STEP_CHARACTERS, &w->view, w->lock));
 	w->place = w->view.place;
 }
 
@@ -349,7 +658,7 @@ static void tell_view(struct waiting *w)
 
 static int viewed(struct waiting *w, struct error *err)
 {
-	waiter_view_read(&w->view, w->lock, w->client);
+	read_view(&w->view, w->lock, w->client);
 	tell_view(w);
 	return check_above(w, err);
 }
@@ -642,7 +951,7 @@ static bool is_time_to_stand_by(const struct waiting *w)
 {
 	const struct connection *connection = &w->client->connection;
 
-	if (!w->standby.is_wanted || !hold_set_is_silent(&w->wait->held))
+	if (!w->wait->stand_by || !w->standby.is_wanted || !hold_set_is_silent(&w->wait->held))
 		return false;
 	if (w->phase == PHASE_QUEUED)
 		return client_is_still(w->client);
@@ -655,25 +964,25 @@ static unsigned opened(const struct waiting *w)
 	return w->client->connection.opened + hold_set_opened(&w->wait->held);
 }
 
-/* Once for each turn that may come. */
-static bool standby_begins(struct waiting *w)
+/* Once for each turn that may come. That takes time: look for events then. */
+static bool stand_by_if_due(struct waiting *w)
 {
 	if (!is_time_to_stand_by(w))
 		return false;
 	w->standby = (struct wait_standby){.is_there = true, .opened = opened(w)};
+	w->wait->stand_by(w->wait->data, true);
 	return true;
 }
 
-/* Once for each time that one began to. */
-static bool standby_ends(struct waiting *w)
+static void stand_down_if_due(struct waiting *w)
 {
 	const bool is_behind = w->phase == PHASE_QUEUED && !w->first;
 
 	if (!w->standby.is_there || (!is_behind && w->client->connection.stage == CONNECTION_OPEN &&
 				     opened(w) == w->standby.opened))
-		return false;
+		return;
 	w->standby.is_there = false;
-	return true;
+	w->wait->stand_by(w->wait->data, false);
 }
 
 /* ---- The loop ---- */
@@ -803,56 +1112,56 @@ static int pause_waiting(struct waiting *w, int *signo, struct error *err)
 		    w->lock->keys.shown);
 }
 
-void wait_begin(struct waiting *w, const struct wait *wait, struct lock *lock,
-		struct client *client)
+static void begin(struct waiting *w)
 {
+	const struct wait *wait = w->wait;
 	char channel[CHANNEL_MAX_BYTES];
 
-	*w = (struct waiting){.wait = wait,
-			      .lock = lock,
-			      .client = client,
-			      .until_ms = NEVER_MS,
-			      .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS}};
-	lock->place.wanted_ms = wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
-	progress_init(&w->progress);
+	w->lock->place.wanted_ms =
+		wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
-		w->until_ms = (wait->from_ms ? wait->from_ms : lock->place.wanted_ms) +
+		w->until_ms = (wait->from_ms ? wait->from_ms : w->lock->place.wanted_ms) +
 			      wait->options->wait_ms + 1;
-	client->keen = true;
-	client->connection.story.messenger = wait->messenger;
-	wire_channel(&lock->keys, lock->request, channel);
-	client_subscribe(client, channel);
+	w->client->keen = true;
+	w->client->connection.story.messenger = wait->messenger;
+	wire_channel(&w->lock->keys, w->lock->request, channel);
+	client_subscribe(w->client, channel);
 	ask(w);
 	/* perhaps: while the server works on the request, there is time to get ready */
 	w->standby.is_wanted = true;
 }
 
-enum wait_event wait_next(struct waiting *w, int *signo, struct error *err)
+enum wait_event wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client,
+			      int *signo, struct error *err)
 {
+	struct waiting w = {.wait = wait,
+			    .lock = lock,
+			    .client = client,
+			    .until_ms = NEVER_MS,
+			    .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS},
+			    .progress = {.fd = -1, .draw_ms = NEVER_MS}};
 	enum wait_event end = WAIT_FAILED;
 
 	*signo = 0;
-	while (take_events(w, err) == 0 && !is_over(w)) {
-		if (keep_held(w, &end, err) < 0)
+	begin(&w);
+	while (take_events(&w, err) == 0 && !is_over(&w)) {
+		if (keep_held(&w, &end, err) < 0)
 			break;
-		if (standby_ends(w))
-			return WAIT_STAND_DOWN;
-		if (clock_ms() >= w->until_ms) {
-			timed_out(w, err);
+		stand_down_if_due(&w);
+		if (clock_ms() >= w.until_ms) {
+			timed_out(&w, err);
 			break;
 		}
-		show(w);
-		if (clock_ms() >= ask_again_ms(w))
-			ask(w);
-		else if (standby_begins(w))
-			return WAIT_STAND_BY;
-		else if (pause_waiting(w, signo, err) < 0)
+		show(&w);
+		if (clock_ms() >= ask_again_ms(&w))
+			ask(&w);
+		else if (!stand_by_if_due(&w) && pause_waiting(&w, signo, err) < 0)
 			break;
 	}
-	progress_close(&w->progress);
-	if (is_over(w))
-		return w->phase == PHASE_GRANTED ? WAIT_GRANTED : WAIT_DONE;
-	leave(w, err);
+	progress_close(&w.progress);
+	if (is_over(&w))
+		return w.phase == PHASE_GRANTED ? WAIT_GRANTED : WAIT_DONE;
+	leave(&w, err);
 	return end;
 }

@@ -113,23 +113,15 @@ struct attempt {
 	struct error *err;
 };
 
-/* Waits for one lock. Has a guard stand by if it is the last. */
-static enum wait_event wait_for(const struct attempt *attempt, struct member *member)
+/* Only for the last lock: before that a guard would wait for long. */
+static void stand_by(void *data, bool begins)
 {
-	const struct hold_set *set = attempt->job->set;
-	const bool is_last = member == &set->members[set->count - 1];
-	struct waiting waiting;
-	enum wait_event event;
+	const struct attempt *attempt = data;
 
-	wait_begin(&waiting, &attempt->wait, &member->lock, &member->client);
-	while ((event = wait_next(&waiting, attempt->signo, attempt->err)) == WAIT_STAND_BY ||
-	       event == WAIT_STAND_DOWN) {
-		if (event == WAIT_STAND_DOWN)
-			standby_end(attempt->standby);
-		else if (is_last)
-			standby_make(attempt->standby, attempt->job);
-	}
-	return event;
+	if (begins)
+		standby_make(attempt->standby, attempt->job);
+	else
+		standby_end(attempt->standby);
 }
 
 /* The server does not confirm that COMMAND starts. */
@@ -187,11 +179,14 @@ static enum wait_event take_all(struct attempt *attempt)
 	struct hold_set *held = &attempt->wait.held;
 	enum wait_event event = WAIT_GRANTED;
 
+	attempt->wait.data = attempt;
 	*held = *set;
 	for (held->count = 0; event == WAIT_GRANTED && held->count < set->count;) {
 		struct member *member = &set->members[held->count];
 
-		event = wait_for(attempt, member);
+		attempt->wait.stand_by = held->count == set->count - 1 ? stand_by : NULL;
+		event = wait_for_lock(&attempt->wait, &member->lock, &member->client,
+				      attempt->signo, attempt->err);
 		if (event == WAIT_GRANTED) {
 			hold_set_take(set, member);
 			held->count++;
