@@ -120,15 +120,13 @@ static void tell_person(const struct lock *lock, const struct options *options)
 static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
 {
 	struct keeper keeper;
+	int result;
 
 	if (keeper_start(&keeper, hold, wait, err) < 0)
 		return -1;
-	if (write_grant(hold->lock, wait->options->json, err) < 0) {
-		keeper_end(&keeper);
-		return -1;
-	}
-	keeper_let_go(&keeper);
-	return 0;
+	result = write_grant(hold->lock, wait->options->json, err);
+	keeper_leave(&keeper, result == 0);
+	return result;
 }
 
 /* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing. */

@@ -347,7 +347,8 @@ const char *want_word(const char *want)
 	return want_is_slot(want) ? "slots" : mode_word(want);
 }
 
-int64_t want_slots(const char *want)
+/* How many slots are named in a want; 0: none. */
+static int64_t want_slots(const char *want)
 {
 	int64_t count = want_is_slot(want);
 
@@ -420,20 +421,16 @@ static void say_slots(char text[OWNER_SHOWN_BYTES], const struct holder *holder)
 {
 	const int64_t wanted = wanted_slots(holder);
 	const char *verb = holder->count == 1 ? "is" : "are";
-	char time[DURATION_MAX_BYTES], lease[DURATION_MAX_BYTES + 32] = "";
+	const bool are_all = wanted > 0 && holder->count >= wanted;
+	char time[DURATION_MAX_BYTES], lease[DURATION_MAX_BYTES + 32] = "", of[32] = "";
 
 	if (holder->next_ms >= 0 && !fits(holder))
 		snprintf(lease, sizeof(lease), ", the next lease ends in %s",
 			 duration_show(time, holder->next_ms));
-	if (wanted == 0)
-		snprintf(text, OWNER_SHOWN_BYTES, "%" PRId64 " slots %s held%s", holder->count,
-			 verb, lease);
-	else if (holder->count < wanted)
-		snprintf(text, OWNER_SHOWN_BYTES, "%" PRId64 " of %" PRId64 " slots %s held%s",
-			 holder->count, wanted, verb, lease);
-	else
-		snprintf(text, OWNER_SHOWN_BYTES, "all %" PRId64 " slots %s held%s", wanted, verb,
-			 lease);
+	if (holder->count < wanted)
+		snprintf(of, sizeof(of), " of %" PRId64, wanted);
+	snprintf(text, OWNER_SHOWN_BYTES, "%s%" PRId64 "%s slots %s held%s", are_all ? "all " : "",
+		 are_all ? wanted : holder->count, of, verb, lease);
 }
 
 /* Whoever reads it may ask this person. */

@@ -83,9 +83,6 @@ bool owner_is_above(const char *owner);
 const char *mode_word(const char *mode);
 const char *want_word(const char *want);
 
-/* How many slots are named in a want; 0: none. */
-int64_t want_slots(const char *want);
-
 /* Whether a hold that was granted for this want has a slot. */
 bool want_is_slot(const char *want);
 

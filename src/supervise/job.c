@@ -77,11 +77,6 @@ struct shared_state *shared_state_new(int locks)
 	return shared;
 }
 
-void shared_state_free(struct shared_state *shared)
-{
-	munmap(shared, shared->bytes);
-}
-
 /* When one is lost, COMMAND's times stay what they were: the others do not give it more. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job)
 {
@@ -108,7 +103,6 @@ void shared_state_let_go(struct shared_state *shared, const struct job *job)
 		shared->locks[i].lock = job->set->members[i].lock;
 		shared->locks[i].client = job->set->members[i].client;
 	}
-	shared->is_deaf = job->messenger->is_deaf;
 	shared_state_put_times(shared, job);
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
@@ -124,7 +118,6 @@ void shared_state_take(const struct shared_state *shared, const struct job *job)
 		job->set->members[i].client = shared->locks[i].client;
 		job->set->members[i].client.reply = NULL;
 	}
-	job->messenger->is_deaf = shared->is_deaf;
 }
 
 /* ---- How COMMAND ended ---- */

@@ -68,7 +68,6 @@ struct shared_state {
 	_Atomic pid_t command;    /* COMMAND's process; 0: there is none */
 	_Atomic bool has_signals; /* it has those that came before it was there */
 	uint64_t untaken; /* signals that the wrapper leaves to COMMAND when it lets that go */
-	bool is_deaf;     /* of the wrapper's messenger then */
 	/* the wrapper writes these when it lets COMMAND go: */
 	int64_t start_ms;       /* of COMMAND */
 	_Atomic bool is_let_go; /* all of this is there, and the locks */
@@ -85,9 +84,8 @@ int64_t job_kill_ms_for(const struct lock *lock);
 int64_t job_stop_ms(const struct job *job);
 int64_t job_kill_ms(const struct job *job);
 
-/* Makes it for so many locks. Returns NULL when there is no memory. */
+/* Makes it for so many locks, by mmap(2). Returns NULL when there is no memory. */
 struct shared_state *shared_state_new(int locks);
-void shared_state_free(struct shared_state *shared);
 
 /* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);

@@ -182,14 +182,11 @@ int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wa
 				      hold->lock->keys.shown);
 }
 
-void keeper_let_go(const struct keeper *keeper)
+void keeper_leave(const struct keeper *keeper, bool goes_on)
 {
-	close(keeper->fd);
-}
-
-void keeper_end(const struct keeper *keeper)
-{
-	kill(keeper->pid, SIGKILL);
-	waitpid(keeper->pid, NULL, 0);
+	if (!goes_on) {
+		kill(keeper->pid, SIGKILL);
+		waitpid(keeper->pid, NULL, 0);
+	}
 	close(keeper->fd);
 }

@@ -1,6 +1,7 @@
 /* The keeper that `acquire --while-pid` leaves behind: it renews the lease. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -19,9 +20,6 @@ struct keeper {
 int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wait,
 		 struct error *err);
 
-/* Leaves the connection to the keeper. It renews until the process of wait->pidfd ends, then
- * releases; or until the hold is given back or lost. */
-void keeper_let_go(const struct keeper *keeper);
-
-/* Ends a keeper that was not let go: it has not used the connection. */
-void keeper_end(const struct keeper *keeper);
+/* Leaves the connection to the keeper: it renews until the process of wait->pidfd ends, then
+ * releases; or until the hold is given back or lost. Or ends it: it has not used the connection. */
+void keeper_leave(const struct keeper *keeper, bool goes_on);

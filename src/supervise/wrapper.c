@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -91,7 +92,7 @@ void standby_end(struct standby *standby)
 		waitpid(standby->guard, NULL, __WALL);
 	}
 	if (standby->shared)
-		shared_state_free(standby->shared);
+		munmap(standby->shared, standby->shared->bytes);
 	*standby = (struct standby){0};
 }
 
