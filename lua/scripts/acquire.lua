@@ -46,16 +46,6 @@ local entry = kind .. request -- of `holds`
 -- include base.lua grant.lua
 
 local ticket, newest = number(ARGV[7]), tonumber(ARGV[15] or '')
--- What each grant and release needs of the server, asked before anything is changed. (The client subscribes
--- before it asks, but a server that refuses that reads the request all the same.)
-local NEEDED = {{'SUBSCRIBE', CHANNEL}, {'PUBLISH', CHANNEL, '0'}, {'PEXPIRE', LOCK, '0'}, {'DEL', LOCK},
-	{'HSET', STATE, '0', '0'}, {'HDEL', STATE, '0'}}
-for _, words in ipairs(check and NEEDED or {}) do
-	if not check(unpack(words)) then
-		local command = words[1] .. ' ' .. words[2]
-		return redis.error_reply("NOPERM this user has no permissions to run '" .. command .. "'")
-	end
-end
 
 local function grant(mode, waited)
 	enter(call, mode, id, want)
@@ -78,7 +68,7 @@ end
 -- in a function from here on
 -- include ends.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
+local is_try, limit, secret = ARGV[6] == 'try', tonumber(ARGV[9]), ARGV[13] or ''
 
 -- A COMMAND was started too short a time ago, or one ended with 0. The caller waits no more.
 local function need_not(why, time, ...)
@@ -182,16 +172,14 @@ elseif not ticket and ran(period) then
 	return need_not('ran', read_start(), about())
 end
 local room, ms = fit(want)
-is_traceless = ARGV[6] == 'try'
-if is_traceless and not room then
+if is_try and not room then
 	return {'busy', about()}
 end
 
 -- The caller gets the place and the ticket of the newest waiter, and takes that one out.
 local stands_at = other and ticket_of(other)
 other_ticket = other and (stands_at or other_ticket)
-local has_left = other_ticket and not is_traceless
-if has_left then
+if other_ticket then
 	check_run(true)
 	local its_by, its_time = waiter_of(other) and waiter_of(other).by, waited_by(other, other_ticket)
 	ticket = math.min(ticket or MOST, other_ticket) -- after a loss of data, its own may be the older one
@@ -217,10 +205,8 @@ local is_free = room and now >= back_at() and (not first or first == request)
 
 local has_handed = false
 if not is_free then
-	if is_traceless then
-		if passed_over > 0 then
-			settle()
-		end
+	if is_try then
+		settle()
 		return {'busy', about()}
 	elseif not ticket and limit and see(in_order(MANY)) + math.max(0, call('ZCARD', OURS) - MANY) >= limit then
 		-- behind the first thousand each was taken for present
@@ -268,9 +254,7 @@ if not is_free then
 end
 if not is_free then
 	local rank, ask_in = call('ZRANK', OURS, request) or 0, SIGN_OF_LIFE_MS -- when it must ask at the latest
-	if is_stuck then
-		ask_in = 1
-	elseif first == request and now < back_at() then
+	if first == request and now < back_at() then
 		ask_in = back_at() - now
 	elseif room then
 		ask_in = see_in(first, first_ticket)
@@ -278,7 +262,7 @@ if not is_free then
 		ask_in = math.min(ms < 0 and TURN_MS or ms + 1, first_ticket and MOST or seen_dead_in(first),
 			SIGN_OF_LIFE_MS)
 	end
-	local marker, heard = settle(has_left, request)
+	local marker, heard = settle(other_ticket, request)
 	return {'queued', int(ticket), ask_in, first == request and 1 or 0, lock_ttl(), now,
 		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
 elseif ticket and ran(period) then -- it stood behind a run that has just been, or begins with this script

@@ -80,15 +80,12 @@ end
 
 -- How many slots this waiter wants one of.
 local function slots_wanted(want)
-	local _, commas = string.gsub(match(want, '^=(.*)$') or '', ',', '')
-	return count_of(want) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
+	return count_of(want) or select(2, string.gsub(match(want, '^=.*$') or '', '[=,]', ''))
 end
 
 local function holder_row(hold)
-	local is_known = hold.since ~= nil
-	return {hold.id, hold.count, hold.ttl, shown(is_known and hold.token), is_known and by_of(hold) or '',
-		shown(hold.since), bit(is_known), bit(hold.state == 'kept'),
-		is_known and match(hold.mode, '^=(.+)$') or '', bit(is_by_hand(hold))}
+	return {hold.id, hold.count, hold.ttl, shown(hold.token), by_of(hold), shown(hold.since), bit(hold.token),
+		bit(hold.state == 'kept'), match(hold.mode, '^=(.+)$') or '', bit(is_by_hand(hold))}
 end
 
 local function status()
@@ -137,17 +134,12 @@ local function view(whose)
 	return {'view', place, waiting, about()}
 end
 
-local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
-
-local function entries_of(after, since)
-	local time, ago = number(match(since, '^@(%d+)$')), tonumber(since)
-	local first = time and int(time) or ago and int(math.max(0, now - ago)) or '-'
-	first = after ~= '' and '(' .. after or first
-	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
-end
+local MOST_ENTRIES = 2000 -- twice the length of a log; more are no log of ours
 
 local function log(after, since, is_whole)
+	local from = tonumber(since) and int(math.max(0, now - tonumber(since))) or match(since, '^@(%d+)$') or '-'
 	local first, waiters, going_on = is_whole and first_holder(), {}, {}
+	local entries = call('XREVRANGE', LOG, '+', after ~= '' and '(' .. after or from, 'COUNT', MOST_ENTRIES)
 	for _, waiter in ipairs(is_whole and everybody(MANY) or {}) do
 		if waiter.is_here then
 			waiters[#waiters + 1] = {shown(waiter.ticket and waits_since(waiter.id, waiter.ticket)),
@@ -160,7 +152,7 @@ local function log(after, since, is_whole)
 				shown(hold.waited), by_of(hold), string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
 		end
 	end
-	return {'log', stamp, entries_of(after, since), first and first.id or '', waiters, going_on}
+	return {'log', stamp, entries, first and first.id or '', waiters, going_on}
 end
 
 local what = ARGV[2]

@@ -87,18 +87,13 @@ local function not_held()
 	return {'not held', owner, owner_by}
 end
 
--- Whether the log, read once, says that this owner has given its hold back.
-local released
+-- Whether the log says that this owner has given its hold back.
 local function has_released(owner)
-	if not released then
-		released = {}
-		for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-			if entry[2][2] == 'released' then
-				released[entry[2][6] or ''] = true
-			end
+	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+		if entry[2][2] == 'released' and entry[2][6] == owner then
+			return true
 		end
 	end
-	return released[owner]
 end
 
 -- ---- force ----

@@ -27,8 +27,6 @@ static const struct {
 } needs[] = {
 	{"look", "nothing: EVALSHA2"},
 	{"look", "log: XREVRANGE2"},
-	{"needed", "plain: SUBSCRIBE"},
-	{"needed", "channel: SUBSCRIBE"},
 	{"needed", script_needs},
 	{"cluster", "channel: SSUBSCRIBE"},
 	{"cluster", "nothing: ASKING CLUSTER|SLOTS"},

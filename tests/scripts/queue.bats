@@ -254,17 +254,3 @@ in_one_go() {
 	answered queued
 	queue_is ben cleo
 }
-
-@test "one script passes over a thousand dead waiters at most, and somebody who is alive goes on" {
-	acquire anna
-	crowd 2101
-	absent together
-	wait_until listens_not w2101
-	queue_up zoe
-	assert_equal "$(cli ZCARD "$(key_ours)") ${reply[2]}" '1102 1'
-	release anna
-	assert_equal "$(cli ZCARD "$(key_ours)")" 102
-	told zoe 0
-	ask zoe
-	answered granted zoe
-}

@@ -117,6 +117,12 @@ load ../lib/scripts
 	answered queued
 	renew anna hold_mode='=1'
 	answered renewed
+	later 20000
+	renew anna hold_mode='=1'
+	renew ben hold_mode='=2'
+	ask cleo want='#3'
+	answered queued
+	later 10001
 	ask cleo want='#3'
 	answered granted cleo
 	assert_equal "${reply[6]}" =3
