@@ -46,6 +46,16 @@ local entry = kind .. request -- of `holds`
 -- include base.lua grant.lua
 
 local ticket, newest = number(ARGV[7]), tonumber(ARGV[15] or '')
+-- What each grant and release needs of the server, asked before anything is changed. (The client subscribes
+-- before it asks, but a server that refuses that reads the request all the same.)
+local NEEDED = {{'SUBSCRIBE', CHANNEL}, {'PUBLISH', CHANNEL, '0'}, {'PEXPIRE', LOCK, '0'}, {'DEL', LOCK},
+	{'HSET', STATE, '0', '0'}, {'HDEL', STATE, '0'}}
+for _, words in ipairs(check and NEEDED or {}) do
+	if not check(unpack(words)) then
+		local command = words[1] .. ' ' .. words[2]
+		return redis.error_reply("NOPERM this user has no permissions to run '" .. command .. "'")
+	end
+end
 
 local function grant(mode, waited)
 	enter(call, mode, id, want)

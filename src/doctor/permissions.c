@@ -27,6 +27,8 @@ static const struct {
 } needs[] = {
 	{"look", "nothing: EVALSHA2"},
 	{"look", "log: XREVRANGE2"},
+	{"needed", "plain: SUBSCRIBE"},
+	{"needed", "channel: SUBSCRIBE"},
 	{"needed", script_needs},
 	{"cluster", "channel: SSUBSCRIBE"},
 	{"cluster", "nothing: ASKING CLUSTER|SLOTS"},

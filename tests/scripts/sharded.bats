@@ -114,6 +114,14 @@ outsider() {
 
 # A message that cannot be sent must neither free the lock nor keep it.
 
+@test "release succeeds if the user may not publish to clients of plain locks" {
+	acquire anna
+	cli ACL SETUSER default resetchannels >/dev/null
+	release anna
+	answered released 0
+	cli ACL SETUSER default allchannels >/dev/null
+}
+
 @test "in a cluster an exclusive request changes nothing, and is to be sent again, while the holders' sorted set is not there" {
 	acquire anna want=s
 	cli DEL 'fairlock_holders:{job}' >/dev/null
