@@ -222,7 +222,7 @@ if not is_free then
 
 	-- the lock is not the caller's just now: it waits, or goes on waiting
 	local is_newcomer = not ticket
-	if is_newcomer then -- in µs, and larger than the last one that was given, or brought, whatever the clock says
+	if is_newcomer then -- in µs, and larger than the last one that was given or brought, whatever the clock says
 		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
 		ticket = math.max(clock[1] * 1000000 + clock[2], lock.ticket + 1, last + 1)
 	end
@@ -262,7 +262,8 @@ if not is_free then
 		ask_in = back_at() - now
 	elseif room then
 		ask_in = see_in(first, first_ticket)
-	elseif first == request or lock.grants > grants or rank == 0 then -- nobody knows when a lock without an end does
+	elseif first == request or lock.grants > grants or rank == 0 then
+		-- nobody knows when a lock without an end does
 		ask_in = math.min(ms < 0 and TURN_MS or ms + 1, first_ticket and MOST or seen_dead_in(first),
 			SIGN_OF_LIFE_MS)
 	end

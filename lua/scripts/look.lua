@@ -113,16 +113,16 @@ end
 local what, is_whole, since = ARGV[2], ARGV[5] == '1', ARGV[4]
 local PLACES = 1000       -- view tells so many; behind them one is far away
 local MOST_ENTRIES = 2000 -- twice the length of a log; more are no log of ours
-local waiters, going_on = {}, {}
+local rows, going_on = {}, {}
 if what == 'status' then
 	return status()
 elseif what == 'queue' then
 	for i, waiter in ipairs(everybody(MOST)) do
 		local known = waiter.record or {by = '', want = 'x'}
-		waiters[i] = {waiter.id, shown(waiter.ticket and waited_by(waiter.id, waiter.ticket)), known.by,
+		rows[i] = {waiter.id, shown(waiter.ticket and waited_by(waiter.id, waiter.ticket)), known.by,
 			bit(waiter.ticket), bit(waiter.is_here), known.want}
 	end
-	return waiters
+	return rows
 elseif lock.spelled then
 	return refusal
 elseif what == 'view' then
@@ -141,7 +141,7 @@ local first, entries = is_whole and first_holder(),
 	call('XREVRANGE', LOG, '+', ARGV[3] ~= '' and '(' .. ARGV[3] or from, 'COUNT', MOST_ENTRIES)
 for _, waiter in ipairs(is_whole and everybody(MANY) or {}) do
 	if waiter.is_here then
-		waiters[#waiters + 1] = {shown(waiter.ticket and waits_since(waiter.id, waiter.ticket)),
+		rows[#rows + 1] = {shown(waiter.ticket and waits_since(waiter.id, waiter.ticket)),
 			waiter.record and waiter.record.by or ''}
 	end
 end
@@ -151,4 +151,4 @@ for _, hold in ipairs(is_whole and all_holds() or {}) do
 			shown(hold.waited), by_of(hold), string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
 	end
 end
-return {'log', stamp, entries, first and first.id or '', waiters, going_on}
+return {'log', stamp, entries, first and first.id or '', rows, going_on}
