@@ -62,11 +62,20 @@ local function forget_start(hold)
 	end
 end
 
--- `newest`, "ID SINCE": of the processes with --supersede the one that began to wait last, and since when it
--- waits, ms: it may have the ticket of another.
+-- `newest`, "ID SINCE TICKET": of the processes with --supersede the one that began to wait last; since when
+-- it waits, ms, since it may have the ticket of another; and its ticket, while it waits.
 local function read_newest()
-	local whose, since = match(lock.newest, '^(%S+) (%d+)$')
-	return number(since) and whose, number(since)
+	local whose, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
+	since = number(since)
+	return since and whose, since, number(ticket)
+end
+
+local function set_newest(whose, since, ticket)
+	local text = columns(3, whose, since, ticket)
+	if text ~= lock.newest then
+		lock.newest = text
+		call('HSET', STATE, 'newest', text)
+	end
 end
 
 -- Since when a waiter waits, ms.

@@ -128,6 +128,15 @@ local function take_out(ids, ticket)
 	end
 end
 
+-- A waiter waits no more. If another one comes that supersedes it, there is no place to take over.
+local function end_wait(id, ticket)
+	local newest_id, since = read_newest()
+	take_out({id}, ticket)
+	if newest_id == id then
+		set_newest(id, since, nil)
+	end
+end
+
 -- Gives a waiter of ours its place. A newcomer that does not stand behind others of ours begins a batch.
 local function stand(id, ticket, is_newcomer)
 	oldest = nil
@@ -330,7 +339,7 @@ local function hand_over(id, ticket, mode)
 		ttl = math.min(ttl, math.max(SILENT_TURN_MS, missed_at + TURN_MS - now))
 	end
 	ttl = math.max(1, ttl)
-	take_out({id}, ticket)
+	end_wait(id, ticket)
 	local hold = take(owner, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited, waiter.period)
 	to_tell[#to_tell + 1] = {id, 'granted ' .. int(hold.token) .. ' ' .. int(ttl) .. ' ' .. stamp .. ' ' ..
 		waiter.secret .. (match(mode, '^=') and ' ' .. string.sub(mode, 2) or '')}

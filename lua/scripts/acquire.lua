@@ -89,7 +89,7 @@ end
 
 local function leave_queue(its_ticket)
 	record('left', now, request, nil, by, waited_by(request, its_ticket))
-	take_out({request}, its_ticket)
+	end_wait(request, its_ticket)
 end
 
 begin()
@@ -126,7 +126,7 @@ elseif inside and inside.state == 'held' then
 	end
 	local ttl, place = extend(inside, lease), ticket_of(request)
 	if place then -- another process of its owner was first
-		take_out({request}, place)
+		end_wait(request, place)
 		pass_on()
 	end
 	settle()
@@ -137,8 +137,9 @@ end
 -- ---- Its place ----
 
 local is_waiting, brought = ticket_of(request), ticket
-local other, other_since = read_newest()
-ticket = ticket or is_waiting -- it has not heard its ticket
+local other, other_since, other_ticket = read_newest()
+-- It has not heard its ticket. The newest one may also have been taken out since, as dead.
+ticket = ticket or is_waiting or newest and other == request and other_ticket or nil
 
 -- --supersede: since when the caller waits, ms; its ticket may be that of another one.
 local waits_from = newest and (newest > 0 and (newest < MOST and newest or now) or math.max(0, now + newest))
@@ -150,10 +151,10 @@ if other and waits_from + CLOCK_SLACK_MS < other_since and other_since <= now th
 	return {'superseded', waiter and waiter.by or hold and by_of(hold) or '', about()}
 end
 
-local function become_newest()
-	if newest and read_newest() ~= request then
-		lock.newest = columns(2, request, waits_from)
-		call('HSET', STATE, 'newest', lock.newest)
+local function become_newest(its_ticket)
+	if newest then
+		local now_newest, since = read_newest()
+		set_newest(request, now_newest == request and since or waits_from, its_ticket)
 	end
 end
 
@@ -183,25 +184,26 @@ if is_try and not room then
 	return {'busy', about()}
 end
 
--- The caller gets the place and the ticket of the newest waiter, if that waits, and takes that one out.
-local other_ticket = other and ticket_of(other)
+-- The caller gets the place and the ticket of the newest waiter, and takes that one out.
+local stands_at = other and ticket_of(other)
+other_ticket = other and (stands_at or other_ticket)
 if other_ticket then
 	check_run(true)
-	local its = waiter_of(other)
-	record('superseded', now, other, nil, its and its.by, waited_by(other, other_ticket), nil, nil, nil, nil, by)
+	local its_by, its_time = waiter_of(other) and waiter_of(other).by, waited_by(other, other_ticket)
 	ticket = math.min(ticket or MOST, other_ticket) -- after a loss of data, its own may be the older one
 	stand(request, ticket) -- before the other goes, with whom the batch may
-	take_out({other}, other_ticket)
+	become_newest(ticket)
+	set_last_word(other, 'superseded ' .. by)
+	if stands_at then -- else it seemed dead, and was passed over
+		take_out({other}, other_ticket)
+		record('superseded', now, other, nil, its_by, its_time, nil, nil, nil, nil, by)
+	end
+	tell(other, '0') -- it asks, and is answered so
 elseif ticket and ticket ~= is_waiting then
 	if is_waiting then -- a late copy of its first request had queued it anew
 		take_out({request}, is_waiting)
 	end
 	stand(request, ticket)
-end
-if other and not find_hold(other) then -- it waited, or is away
-	become_newest()
-	set_last_word(other, 'superseded ' .. by)
-	tell(other, '0') -- it asks, and is answered so
 end
 
 -- ---- Its turn ----
@@ -233,7 +235,7 @@ if not is_free then
 	if match(period, '^ok') then
 		remember(period) -- a COMMAND that ends with 0 looks for those who ask
 	end
-	become_newest()
+	become_newest(ticket)
 	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
 		lock.turn = ''
 		call('HDEL', STATE, 'turn')
@@ -279,5 +281,5 @@ local waited = ticket and waited_by(request, ticket) or 0
 if ticket then
 	take_out({request}, ticket)
 end
-become_newest()
+become_newest(nil)
 return grant(room, waited)

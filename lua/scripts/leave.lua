@@ -38,7 +38,7 @@ if ticket then
 	local waiter = waiter_of(leaving)
 	record('left', now, leaving, nil, waiter and waiter.by, waited_by(leaving, ticket), nil, nil, nil, nil,
 		remover)
-	take_out({leaving}, ticket)
+	end_wait(leaving, ticket)
 elseif at then
 	record('left', now, leaving, nil, nil, nil, nil, nil, nil, nil, remover)
 	drop_entry(at)

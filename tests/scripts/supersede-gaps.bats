@@ -39,6 +39,22 @@ load ../lib/scripts
 	assert_equal ${#lines[@]} 1
 }
 
+@test "one that did not hear its ticket, and was taken out as dead, has its place back" {
+	acquire anna
+	queue_up ben
+	asks_newest cleo
+	queue_up dora
+	absent ben cleo
+	ask dora
+	queue_is dora
+	present ben cleo
+	acquire cleo newest=0 again=1
+	answered queued "${ticket[cleo]}"
+	ask ben
+	queue_is ben cleo dora
+	all_well
+}
+
 @test "a first request that comes only when it is sent again supersedes one that began to wait before it" {
 	acquire anna
 	asks_newest cleo
@@ -99,4 +115,39 @@ load ../lib/scripts
 	answered queued
 	acquire ed newest=0
 	answered queued "${ticket[cleo]}"
+}
+
+@test "a new one takes over the place of one that was away for a moment, and was taken out as dead" {
+	acquire anna
+	queue_up ben
+	asks_newest cleo
+	asks_again cleo # it has heard its ticket
+	queue_up dora
+	absent ben cleo
+	ask dora # it finds those before it absent
+	queue_is dora
+	asks_newest ed
+	answered queued "${ticket[cleo]}"
+	queue_is ed dora
+	present ben cleo
+	ask ben
+	queue_is ben ed dora
+	is_superseded cleo
+	queue_is ben ed dora
+	all_well
+}
+
+@test "a new one in the place of one that was taken out as dead, when nobody else waits, has a marker, and keeps the queue" {
+	acquire anna
+	asks_newest cleo
+	absent cleo
+	release anna # it finds cleo absent
+	queue_is
+	acquire ben
+	asks_newest ed
+	answered queued "${ticket[cleo]}"
+	assert_equal "$(listed)" "fairlock:${ticket[cleo]}"
+	between 1 "$(cli PTTL "$(key_ours)")" 600000
+	queue_is ed
+	all_well
 }
