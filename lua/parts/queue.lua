@@ -3,6 +3,9 @@
 -- belongs to the last marker with a ticket that is not larger; one that is older than all to the first, or
 -- before a head of Redisson's.
 
+-- Set for a caller who must leave no trace: what it sees of Redisson's is not written down.
+local is_traceless = false
+
 -- The oldest of ours and its ticket, or nil.
 local oldest, oldest_ticket
 local function find_oldest()
@@ -161,7 +164,7 @@ end
 
 local function set_turn(id, score, absent, told)
 	local text = columns(4, id, score, absent, told)
-	if text ~= lock.turn then
+	if text ~= lock.turn and not is_traceless then
 		introduce()
 		call('HSET', STATE, 'turn', text)
 	end
@@ -198,7 +201,7 @@ local function is_dead_redisson(id)
 		return true -- no client has such an id, and `turn` cannot keep it
 	end
 	if not turn_of(id, score) then
-		if score < now + REDISSON_SCORE_MS then
+		if score < now + REDISSON_SCORE_MS and not is_traceless then
 			score = now + REDISSON_SCORE_MS
 			call('ZADD', TIMEOUTS, int(score), id)
 		end
@@ -214,7 +217,8 @@ local function is_dead_redisson(id)
 	return absent and now - absent >= TURN_MS
 end
 
-local passed_over = 0 -- so many were by this script, Redisson's, too
+local PASSED_MOST = 1000  -- so many are passed over by one script
+local passed_over = 0     -- so many were, Redisson's, too
 
 -- Passes over those at the beginning of the head's batch that are not there, or hang: they were told their
 -- turn in vain, or are silent, and one that was handed the lock did not renew it. me: the caller, which is
@@ -251,6 +255,7 @@ local function pass_over_ours(me, ends)
 end
 
 -- The first waiter who is alive, and its ticket if it is ours. The dead before it are passed over.
+local is_stuck = false -- too many dead: the next script goes on
 local function first_waiter(me)
 	while true do
 		local head, is_marker, id, ticket = list[1], has_marker_at(1), find_oldest()
@@ -268,6 +273,9 @@ local function first_waiter(me)
 		elseif not is_marker then
 			return head
 		elseif id == me then
+			return id, ticket
+		elseif passed_over >= PASSED_MOST then
+			is_stuck = true
 			return id, ticket
 		elseif (not (missed_at or turn_of(id, ticket)) and present(id)) or not pass_over_ours(me, ends) then
 			return id, ticket
@@ -326,7 +334,7 @@ local function hand_over(id, ticket, mode)
 	local waiter = waiter_of(id)
 	-- One that need not run is told its turn, asks, and is answered so. And a slot of a cluster that is moving
 	-- refuses the key that has just gone.
-	if not waiter or waiter.secret == '-' or
+	if not waiter or waiter.secret == '-' or is_stuck or
 		is_done(waiter.period, waits_since(id, ticket)) or ran(waiter.period) then
 		return false
 	end
@@ -368,6 +376,13 @@ function pass_on(me)
 	until not (mode and ticket and now >= back_at() and #to_tell < HANDED_MOST and hand_over(id, ticket, mode))
 	if not id and not lock.field then
 		publish(CHANNEL, '0') -- a client that waits for Redisson's plain lock of this name is in no queue
+	elseif is_stuck then
+		for _, other in ipairs(call('ZREVRANGE', OURS, 0, CHUNK - 1)) do
+			if other ~= me and present(other) then
+				tell(other, '0') -- somebody who is alive goes on
+				break
+			end
+		end
 	elseif mode and now < back_at() then
 		if ticket then
 			tell(id, 'first ' .. int(back_at() - now))

@@ -78,7 +78,7 @@ end
 -- in a function from here on
 -- include ends.lua holds.lua recover.lua jobs.lua waiters.lua queue.lua
 
-local is_try, limit, secret = ARGV[6] == 'try', tonumber(ARGV[9]), ARGV[13] or ''
+local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 
 -- A COMMAND was started too short a time ago, or one ended with 0. The caller waits no more.
 local function need_not(why, time, ...)
@@ -180,14 +180,16 @@ elseif not ticket and ran(period) then
 	return need_not('ran', read_start(), about())
 end
 local room, ms = fit(want)
-if is_try and not room then
+is_traceless = ARGV[6] == 'try'
+if is_traceless and not room then
 	return {'busy', about()}
 end
 
 -- The caller gets the place and the ticket of the newest waiter, and takes that one out.
 local stands_at = other and ticket_of(other)
 other_ticket = other and (stands_at or other_ticket)
-if other_ticket then
+local has_left = other_ticket and not is_traceless
+if has_left then
 	check_run(true)
 	local its_by, its_time = waiter_of(other) and waiter_of(other).by, waited_by(other, other_ticket)
 	ticket = math.min(ticket or MOST, other_ticket) -- after a loss of data, its own may be the older one
@@ -213,8 +215,10 @@ local is_free = room and now >= back_at() and (not first or first == request)
 
 local grants = lock.grants
 if not is_free then
-	if is_try then
-		settle()
+	if is_traceless then
+		if passed_over > 0 then
+			settle()
+		end
 		return {'busy', about()}
 	elseif not ticket and limit and see(in_order(MANY)) + math.max(0, call('ZCARD', OURS) - MANY) >= limit then
 		-- behind the first thousand each was taken for present
@@ -260,7 +264,9 @@ if not is_free then
 end
 if not is_free then
 	local rank, ask_in = call('ZRANK', OURS, request) or 0, SIGN_OF_LIFE_MS -- when it must ask at the latest
-	if first == request and now < back_at() then
+	if is_stuck then
+		ask_in = 1
+	elseif first == request and now < back_at() then
 		ask_in = back_at() - now
 	elseif room then
 		ask_in = see_in(first, first_ticket)
@@ -269,7 +275,7 @@ if not is_free then
 		ask_in = math.min(ms < 0 and TURN_MS or ms + 1, first_ticket and MOST or seen_dead_in(first),
 			SIGN_OF_LIFE_MS)
 	end
-	local marker, heard = settle(other_ticket, request)
+	local marker, heard = settle(has_left, request)
 	return {'queued', int(ticket), ask_in, first == request and 1 or 0, lock_ttl(), now,
 		marker and (rank <= 1 or heard < 2) and int(marker) or ''}
 elseif ticket and ran(period) then -- it stood behind a run that has just been, or begins with this script
