@@ -325,11 +325,17 @@ end
 
 -- ---- For people ----
 
--- The holder that people see first: of several the one whose lease ends first. Returns its hold, and when its
--- lease ends (ms), or nil.
+-- The holder that people see first: of several the one whose lease ends first, and none that has given its
+-- hold back if there is another. Returns its hold, and when the first lease ends (ms), or nil.
 local function first_holder()
-	local found = owners(1)
-	return found[1] and find_hold(found[1]), end_of(found[2])
+	local found, first = owners(20), nil
+	for i = 1, #found, 2 do
+		local hold = find_hold(found[i])
+		if not first or hold and first.state == 'kept' and hold.state ~= 'kept' then
+			first = hold
+		end
+	end
+	return first, end_of(found[2])
 end
 
 -- HOLDER..., of the first one: its owner id, its description, and for how many ms it has held the lock; '',
