@@ -161,14 +161,11 @@ end
 --   field, value  of key 1; nil when the lock is free
 --   mode          x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
 --   slots         the holders take slots of this count; nil: nobody counts them
---   holder        the holder that our hash knows: the field of key 1, until somebody notices its end
---   token, ticket the last ones that were handed out, or 0
---   grants        how many there were
---   start, ok, run, lost, turn, newest  as text: see above, recover.lua, queue.lua, jobs.lua
---   ttl           see lock_ttl
+--   holder        the field of key 1 as our hash knows it, until somebody notices its end
 --   is_queued     somebody is in a queue, or was when the script began
 --   is_new        there is no hash of ours yet
 --   spelled       the other spelling of this name that is in use, or nil
+--   ttl           see lock_ttl; the rest is as in our hash
 local lock
 
 -- The holds that this script has looked at: owner → hold, or false. my_text: the record of the caller's.

@@ -56,9 +56,6 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 		local last, recall = match(lock.start, '^(%S+) .* (%S+)$')
 		lock.start = columns(4, now, lock.token, last, recall)
 	end
-	if remember then -- else there is no period
-		remember(period)
-	end
 	call('HSET', STATE, 'token', int(lock.token), 'holder', lock.field, 'h:' .. id, hold_text(hold),
 		'n:granted', int(lock.grants), 'start', lock.start)
 	if slot then
@@ -67,6 +64,9 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	if lock.turn ~= '' then
 		call('HDEL', STATE, 'turn')
 		lock.turn = ''
+	end
+	if remember then -- else there is no period
+		remember(period)
 	end
 	holds[id] = hold
 	record('granted', now, id, lock.token, by, waited, nil, nil, nil, slot)

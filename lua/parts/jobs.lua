@@ -23,14 +23,14 @@ local function save_start()
 end
 
 -- A job with this period wants to find the last start, or the last success, in our hash: `status` shows the
--- start for another period, too. Returns whether that is news.
+-- start for another period, too.
 function remember(period)
 	local ms, is_ok = read_period(period)
 	local last, whose, before, recall = read_start()
 	local wanted = ms and (last or now) + (is_ok and 1 or 2) * ms or 0
 	if wanted > (recall or 0) then
 		lock.start = columns(4, last, whose, before, wanted)
-		return true
+		save_start()
 	end
 end
 

@@ -82,9 +82,7 @@ local limit, secret = tonumber(ARGV[9]), ARGV[13] or ''
 
 -- A COMMAND was started too short a time ago, or one ended with 0. The caller waits no more.
 local function need_not(why, time, ...)
-	if remember(period) then
-		save_start()
-	end
+	remember(period)
 	settle()
 	return {why, math.max(0, now - (time or now)), ...}
 end
@@ -215,7 +213,7 @@ end
 local first, first_ticket = first_waiter(request)
 local is_free = room and now >= back_at() and (not first or first == request)
 
-local has_handed = false
+local grants = lock.grants
 if not is_free then
 	if is_traceless then
 		if passed_over > 0 then
@@ -230,7 +228,7 @@ if not is_free then
 
 	-- the lock is not the caller's just now: it waits, or goes on waiting
 	local is_newcomer = not ticket
-	if not ticket then -- in µs, and larger than the last one that was given, or brought, whatever the clock says
+	if is_newcomer then -- in µs, and larger than the last one that was given or brought, whatever the clock says
 		local last = number(call('ZREVRANGE', OURS, 0, 0, 'WITHSCORES')[2]) or 0
 		ticket = math.max(clock[1] * 1000000 + clock[2], lock.ticket + 1, last + 1)
 	end
@@ -238,8 +236,8 @@ if not is_free then
 		check_run(false) -- on which server process the waiters queue
 	end
 	introduce()
-	if match(period, '^ok') and remember(period) then
-		save_start() -- a COMMAND that ends with 0 looks for those who ask
+	if match(period, '^ok') then
+		remember(period) -- a COMMAND that ends with 0 looks for those who ask
 	end
 	become_newest(ticket)
 	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
@@ -259,9 +257,7 @@ if not is_free then
 	end
 	room, ms = room_for(first, first_ticket)
 	if passed_over > 0 or room and first ~= request then
-		local grants = lock.grants
 		first, first_ticket = pass_on(request)
-		has_handed = lock.grants > grants
 		room, ms = room_for(first, first_ticket)
 	end
 	is_free = room and first == request and now >= back_at()
@@ -274,7 +270,8 @@ if not is_free then
 		ask_in = back_at() - now
 	elseif room then
 		ask_in = see_in(first, first_ticket)
-	elseif first == request or has_handed or rank == 0 then -- nobody knows when a lock without an end does
+	elseif first == request or lock.grants > grants or rank == 0 then
+		-- nobody knows when a lock without an end does
 		ask_in = math.min(ms < 0 and TURN_MS or ms + 1, first_ticket and MOST or seen_dead_in(first),
 			SIGN_OF_LIFE_MS)
 	end

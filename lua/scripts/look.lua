@@ -68,27 +68,14 @@ local function shown(value)
 	return value and int(value) or ''
 end
 
-local function queue()
-	local rows = everybody(MOST)
-	for i, waiter in ipairs(rows) do
-		local known = waiter.record or {by = '', want = 'x'}
-		rows[i] = {waiter.id, shown(waiter.ticket and waited_by(waiter.id, waiter.ticket)), known.by,
-			bit(waiter.ticket), bit(waiter.is_here), known.want}
-	end
-	return rows
-end
-
 -- How many slots this waiter wants one of.
 local function slots_wanted(want)
-	local _, commas = string.gsub(match(want, '^=(.*)$') or '', ',', '')
-	return count_of(want) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
+	return count_of(want) or select(2, string.gsub(match(want, '^=.*$') or '', '[=,]', ''))
 end
 
 local function holder_row(hold)
-	local is_known = hold.since ~= nil
-	return {hold.id, hold.count, hold.ttl, shown(is_known and hold.token), is_known and by_of(hold) or '',
-		shown(hold.since), bit(is_known), bit(hold.state == 'kept'),
-		is_known and match(hold.mode, '^=(.+)$') or '', bit(is_by_hand(hold))}
+	return {hold.id, hold.count, hold.ttl, shown(hold.token), by_of(hold), shown(hold.since), bit(hold.token),
+		bit(hold.state == 'kept'), match(hold.mode, '^=(.+)$') or '', bit(is_by_hand(hold))}
 end
 
 local function status()
@@ -123,52 +110,45 @@ local function status()
 		shown(select(2, read_ok())), first[10], bit(is_long)}
 end
 
-local PLACES = 1000 -- are told; behind them one is far away
-
-local function view(whose)
+local what, is_whole, since = ARGV[2], ARGV[5] == '1', ARGV[4]
+local PLACES = 1000       -- view tells so many; behind them one is far away
+local MOST_ENTRIES = 2000 -- twice the length of a log; more are no log of ours
+local rows, going_on = {}, {}
+if what == 'status' then
+	return status()
+elseif what == 'queue' then
+	for i, waiter in ipairs(everybody(MOST)) do
+		local known = waiter.record or {by = '', want = 'x'}
+		rows[i] = {waiter.id, shown(waiter.ticket and waited_by(waiter.id, waiter.ticket)), known.by,
+			bit(waiter.ticket), bit(waiter.is_here), known.want}
+	end
+	return rows
+elseif lock.spelled then
+	return refusal
+elseif what == 'view' then
 	local place, waiting, all = 0, math.max(0, call('ZCARD', OURS) - PLACES), in_order(PLACES)
 	see(all)
 	for _, waiter in ipairs(all) do
-		if waiter.id == whose or waiter.is_here then
+		if waiter.id == ARGV[3] or waiter.is_here then
 			waiting = waiting + 1
-			place = waiter.id == whose and waiting or place
+			place = waiter.id == ARGV[3] and waiting or place
 		end
 	end
 	return {'view', place, waiting, about()}
 end
-
-local MOST_ENTRIES = 2000 -- twice its length; more are no log of ours
-
-local function entries_of(after, since)
-	local time, ago = number(match(since, '^@(%d+)$')), tonumber(since)
-	local first = time and int(time) or ago and int(math.max(0, now - ago)) or '-'
-	first = after ~= '' and '(' .. after or first
-	return call('XREVRANGE', LOG, '+', first, 'COUNT', MOST_ENTRIES)
-end
-
-local function log(after, since, is_whole)
-	local first, waiters, going_on = is_whole and first_holder(), {}, {}
-	for _, waiter in ipairs(is_whole and everybody(MANY) or {}) do
-		if waiter.is_here then
-			waiters[#waiters + 1] = {shown(waiter.ticket and waits_since(waiter.id, waiter.ticket)),
-				waiter.record and waiter.record.by or ''}
-		end
+local from = tonumber(since) and int(math.max(0, now - tonumber(since))) or match(since, '^@(%d+)$') or '-'
+local first, entries = is_whole and first_holder(),
+	call('XREVRANGE', LOG, '+', ARGV[3] ~= '' and '(' .. ARGV[3] or from, 'COUNT', MOST_ENTRIES)
+for _, waiter in ipairs(is_whole and everybody(MANY) or {}) do
+	if waiter.is_here then
+		rows[#rows + 1] = {shown(waiter.ticket and waits_since(waiter.id, waiter.ticket)),
+			waiter.record and waiter.record.by or ''}
 	end
-	for _, hold in ipairs(is_whole and all_holds() or {}) do
-		if hold.since then
-			going_on[#going_on + 1] = {hold.id, int(hold.token), int(hold.since), int(hold.ends or now),
-				shown(hold.waited), by_of(hold), string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
-		end
+end
+for _, hold in ipairs(is_whole and all_holds() or {}) do
+	if hold.since then
+		going_on[#going_on + 1] = {hold.id, int(hold.token), int(hold.since), int(hold.ends or now),
+			shown(hold.waited), by_of(hold), string.sub(hold.mode, 1, 1), match(hold.mode, '^=(.*)$') or ''}
 	end
-	return {'log', stamp, entries_of(after, since), first and first.id or '', waiters, going_on}
 end
-
-local what = ARGV[2]
-if what == 'queue' then
-	return queue()
-elseif what == 'status' then
-	return status()
-elseif lock.spelled then
-	return refusal
-end
-return what == 'view' and view(ARGV[3]) or log(ARGV[3], ARGV[4], ARGV[5] == '1')
+return {'log', stamp, entries, first and first.id or '', rows, going_on}

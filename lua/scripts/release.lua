@@ -87,18 +87,13 @@ local function not_held()
 	return {'not held', owner, owner_by}
 end
 
--- Whether the log, read once, says that this owner has given its hold back.
-local released
+-- Whether the log says that this owner has given its hold back.
 local function has_released(owner)
-	if not released then
-		released = {}
-		for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-			if entry[2][2] == 'released' then
-				released[entry[2][6] or ''] = true
-			end
+	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+		if entry[2][2] == 'released' and entry[2][6] == owner then
+			return true
 		end
 	end
-	return released[owner]
 end
 
 -- ---- force ----
@@ -148,20 +143,6 @@ end
 
 local ASKERS_MOST = 20 -- so many are told the end of a hold; others look themselves
 
--- Writes beside this hold that the caller asks it to stop, once, and has its wrap renew: it learns that then.
-local function ask_to_stop(one)
-	local askers = one.notes ~= '-' and one.notes .. ',' or ''
-	if not string.find(',' .. askers, ',' .. request .. ',', 1, true) and
-		select(2, string.gsub(askers, ',', '')) < ASKERS_MOST then
-		one.by = askers == '' and one.by .. '\n' .. (by or '?') or one.by
-		one.notes = askers .. request
-		save_hold(one)
-		record('asked', now, one.id, one.token, by_of(one), nil, math.max(0, now - (one.since or now)), nil, nil,
-			match(one.mode, '^=(.+)$'), by)
-	end
-	publish(channel(one.id), '0')
-end
-
 -- Asks one hold. Returns what it is, ttl and by, as the answer has them; nil: it is over. Each wrap has an
 -- id of its own, and may have taken its hold up under a newer token.
 local function stop_one(owner, its_token, lease, its_mode)
@@ -185,7 +166,17 @@ local function stop_one(owner, its_token, lease, its_mode)
 		-- where several processes hold as one owner, the wrap may take it up after another
 		return is_by_hand(one) and 'by hand' or one.since and 'alone' or 'away', ttl_of(one), by_of(one)
 	end
-	ask_to_stop(one)
+	-- written beside the hold, once; its wrap renews, and learns it
+	local askers = one.notes ~= '-' and one.notes .. ',' or ''
+	if not string.find(',' .. askers, ',' .. request .. ',', 1, true) and
+		select(2, string.gsub(askers, ',', '')) < ASKERS_MOST then
+		one.by = askers == '' and one.by .. '\n' .. (by or '?') or one.by
+		one.notes = askers .. request
+		save_hold(one)
+		record('asked', now, one.id, one.token, by_of(one), nil, math.max(0, now - (one.since or now)), nil, nil,
+			match(one.mode, '^=(.+)$'), by)
+	end
+	publish(channel(one.id), '0')
 	return 'asked', ttl_of(one), by_of(one)
 end
 
@@ -203,10 +194,7 @@ if mode == 'stop' then
 	end
 	for line in string.gmatch(list_asked, '[^\n]+') do
 		local its_token, lease, its_mode, owner = match(line, '^(%S+) (%S+) (%S+) (.*)$')
-		local what, ttl, whose
-		if owner then
-			what, ttl, whose = stop_one(owner, its_token, number(lease) or 0, its_mode)
-		end
+		local what, ttl, whose = stop_one(owner or '', its_token, number(lease) or 0, its_mode)
 		if what then
 			answer[#answer + 1] = {what, ttl, whose, line}
 		end
