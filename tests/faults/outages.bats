@@ -1,12 +1,18 @@
-# Servers that are away, or cannot serve for a while, with a holder, its waiters and a newcomer: what each of them does, and with
-# which status it ends.
+# Servers that are away, or cannot serve for a while. For each row of FAULTS in fairlock(7) that one
+# host can show: what the holder does, what the waiters do, and with which status they end.
 load ../lib/helpers
 load ../lib/jobs
+load ../lib/network
+load ../lib/proxy
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
 # When a test fails, this prints what its wraps have said.
 teardown() { [ -n "$BATS_TEST_COMPLETED" ] || grep -s . trace ./*.said; }
+
+# Two locks in use while a fault comes and goes: use_two_locks; the fault begins; check_during_fault WORD; the fault ends;
+# check_after_fault. The holder of `short` has a lease that ends during the fault, the holder of `long` a longer one. Three waiters
+# queue for `long`: `first`, then one whose --wait ends during the fault, then `second`.
 
 # wait_as PLACE WAITER [OPTION...]: WAITER queues for `long` at PLACE, from 1; $! is its process id
 wait_as() {
@@ -15,9 +21,18 @@ wait_as() {
 	wait_until in_queue long "$1"
 }
 
-# use_long_lock: LONG holds `long`, with a lease that outlives the fault. Behind it wait `first`, TIMED, whose --wait ends during the
-# fault, and `second`.
-use_long_lock() {
+use_two_locks() {
+	cat >deaf.sh <<'END'
+trap '' TERM
+echo $$ >>short.pids
+setsid sh -c 'trap "" TERM; echo $$ >>short.pids; while :; do sleep 0.05; done' &
+while :; do sleep 0.05; done
+END
+	background "$FAIRLOCK" wrap -l 2500ms -k 200ms short sh deaf.sh 2>short.said
+	SHORT=$!
+	wait_until both_run
+	# shellcheck disable=SC2046
+	watch_deaths short $(cat short.pids)
 	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 12s -k 300ms long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace
@@ -32,13 +47,31 @@ use_long_lock() {
 	QUEUE="$(queued_id long 0) $(queued_id long 2)"
 }
 
-# none_gets_it WORDS: a newcomer and the waiter whose --wait has ended get status 69, with WORDS in their messages
-none_gets_it() {
+both_run() { [ "$(wc -l <short.pids)" = 2 ]; }
+
+# kill_timed: kills the waiter with --wait, which may have ended by itself
+kill_timed() { kill -KILL "$TIMED" 2>/dev/null || ended "$TIMED"; }
+
+# starts_with_69 WORD: a newcomer gets status 69, with WORD in its message
+starts_with_69() {
 	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms long true
 	[ "${#lines[@]}" = 1 ]
 	assert_output --regexp '^fairlock: cannot .*: .*'
 	assert_output --partial "$1"
-	ends_with 69 "$TIMED"
+}
+
+# The holder of `short` has stopped COMMAND. short_died_in_time says whether in time.
+short_is_stopped() {
+	wait_until ended "$DEATHS"
+	status_of "$SHORT"
+	[ "$STATUS" = 76 ]
+	grep -q 'lost lock short: ' short.said
+}
+
+# timed_out_with_69 WORD: the waiter whose --wait has ended got status 69, with WORD in its message
+timed_out_with_69() {
+	status_of "$TIMED"
+	[ "$STATUS" = 69 ] || { cat timed.said; return 1; }
 	grep -qF "$1" timed.said
 }
 
@@ -51,6 +84,34 @@ tell_all_to_ask() {
 	done
 }
 
+# check_during_fault WORD: `short` is stopped, and a newcomer and the timed waiter get 69
+check_during_fault() {
+	short_is_stopped
+	starts_with_69 "$1"
+	timed_out_with_69 "$1"
+}
+
+# When the lease of `short` ended, in ms since the epoch, by the server's clock
+lease_end() {
+	holder_column short ends | grep . ||
+		cli --raw XREVRANGE 'fairlock_log:{short}' + - COUNT 1 | grep -A 3 -x expired | sed -n 3p
+}
+
+short_died_in_time() {
+	local died until
+
+	died=$(cut -d' ' -f1 short.dying)
+	until=$(lease_end)
+	echo "dead $((until - died)) ms before the lease ended, at $until; it was held since $(holder_column short since)"
+	[ "$died" -lt "$until" ]
+}
+
+# After the fault `short` is seen to have died in time, and `long` goes on.
+check_after_fault() {
+	short_died_in_time
+	long_goes_on
+}
+
 # The holder of `long` ends well, and the waiters have their turns in the old order.
 long_goes_on() {
 	wait_until all_back
@@ -60,30 +121,44 @@ long_goes_on() {
 	wait_until lines_in trace 3
 	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = 'holder first second ' ]
 	[ "$(cut -d' ' -f2 trace)" = "$(cut -d' ' -f2 trace | sort -nu)" ]
+	run -0 timeout 20 "$FAIRLOCK" wrap short echo again
+	assert_output again
 }
 
-@test "connection refused: newcomers and timed waits get 69, and a lease that outlives it and its waiters go on" {
+@test "connection refused: a short lease and a timed wait end, and a long lease and its waiters go on" {
 	start_server --appendonly yes
-	use_long_lock
+	use_two_locks
 	stop_server
-	none_gets_it 'Connection refused'
+	check_during_fault 'Connection refused'
 	start_server --appendonly yes
-	long_goes_on
+	check_after_fault
 }
 
-@test "READONLY: a short lease ends, newcomers and timed waits get 69, and a lease that outlives it and its waiters go on" {
-	local short
-
+@test "server frozen: a short lease and a timed wait end, and a long lease and its waiters go on" {
 	start_server
-	use_long_lock
-	background "$FAIRLOCK" wrap -l 2500ms -k 200ms short sleep 600 2>short.said
-	short=$!
-	wait_until "$FAIRLOCK" status -q short
+	use_two_locks
+	kill -STOP "$SERVER_PID"
+	check_during_fault 'no reply in time'
+	kill -CONT "$SERVER_PID"
+	check_after_fault
+}
+
+@test "READONLY: a short lease and a timed wait end while the master is a replica, and a long lease goes on" {
+	start_server
+	use_two_locks
 	cli REPLICAOF 127.0.0.1 1 >/dev/null
-	none_gets_it 'it is a replica, which takes no writes; see fairlock doctor'
-	ends_with 76 "$short"
+	check_during_fault 'it is a replica, which takes no writes; see fairlock doctor'
 	cli REPLICAOF NO ONE >/dev/null
-	long_goes_on
+	check_after_fault
+}
+
+@test "NOREPLICAS: a short lease and a timed wait end while the server has too few replicas, and a long lease goes on" {
+	start_server
+	use_two_locks
+	cli CONFIG SET min-replicas-to-write 1 >/dev/null
+	check_during_fault 'it has too few replicas (min-replicas-to-write); see fairlock doctor'
+	cli CONFIG SET min-replicas-to-write 0 >/dev/null
+	check_after_fault
 }
 
 connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' | sort; }
@@ -91,15 +166,47 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 # A server out of memory refuses new data, but not new times to live.
 @test "OOM: a holder goes on, a waiter keeps its place, and a newcomer is refused" {
 	start_server
-	use_long_lock
+	use_two_locks
 	connections >before
 	cli CONFIG SET maxmemory 1 >/dev/null
 	tell_all_to_ask
-	none_gets_it 'its memory is full (maxmemory); see fairlock doctor'
+	starts_with_69 'its memory is full (maxmemory); see fairlock doctor'
+	timed_out_with_69 'its memory is full (maxmemory); see fairlock doctor'
+	still_runs "$SHORT"
 	# No waiter has connected again to ask: it would be absent when its turn comes.
 	[ -z "$(connections | comm -13 before -)" ]
 	cli CONFIG SET maxmemory 0 >/dev/null
+	# shellcheck disable=SC2046
+	kill -KILL $(cat short.pids)
 	long_goes_on
+}
+
+
+@test "LOADING: a short lease and a timed wait end while the server reads its data, and a long lease goes on" {
+	start_server --appendonly yes --rdbcompression no
+	cli EVAL 'for i = 1, 150 do redis.call("SET", i, string.rep("x", 3000)) end' 0
+	use_two_locks
+	cli BGREWRITEAOF >/dev/null
+	wait_until aof_is_rewritten
+	stop_server
+	server_answers() { cli PING | grep -q LOADING; }
+	start_server --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024
+	check_during_fault 'it is still loading its data'
+	cli CONFIG SET key-load-delay 0 >/dev/null
+	wait_until server_says PONG
+	check_after_fault
+}
+
+aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
+
+@test "BUSY: a short lease and a timed wait end while a script runs without end, and a long lease goes on" {
+	start_server --lua-time-limit 100
+	use_two_locks
+	cli EVAL 'while true do end' 0 >script.said 2>&1 &
+	wait_until server_says BUSY
+	check_during_fault 'it is busy with a long script; SCRIPT KILL may end it'
+	cli SCRIPT KILL
+	check_after_fault
 }
 
 @test "BUSY: a waiter that becomes the first meanwhile keeps its connection, and so its turn" {
@@ -109,35 +216,96 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 		background "$FAIRLOCK" wrap L true
 		wait_until in_queue L "$i"
 	done
-	connections >before
+	connected >before
 	# told while the script runs, it wants to subscribe to another channel
 	cli EVAL 'redis.call("PUBLISH", KEYS[1], "first 1")
 		local from = redis.call("TIME")[1]
 		repeat until redis.call("TIME")[1] - from > 1' \
 		1 "redisson_lock__channel:{L}:$(cli --raw ZRANGE fairlock_queue:{L} 1 1)" >/dev/null
 	wait_until heard_by_both
-	assert_equal "$(connections)" "$(cat before)"
+	assert_equal "$(connected)" "$(cat before)"
 	kill "$HOLDER"
 }
 
 heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 1)" = 2 ]; }
 
-@test "CLIENT KILL and SCRIPT FLUSH: a holder goes on, and waiters come back to their places and send the scripts again" {
+# The connections that listen to a channel.
+connected() { cli CLIENT LIST TYPE pubsub | cut -d ' ' -f 1 | sort; }
+
+server_says() { cli PING 2>&1 | grep "^$1"; }
+
+@test "CLIENT PAUSE: a short lease ends, a newcomer gets status 69, and the others go on" {
 	start_server
-	use_long_lock
-	kill -KILL "$TIMED"
+	use_two_locks
+	cli CLIENT PAUSE 4500 >/dev/null
+	short_is_stopped
+	starts_with_69 'no reply in time'
+	check_after_fault
+}
+
+@test "CLIENT KILL: a holder goes on, and waiters come back to their places" {
+	start_server
+	use_two_locks
 	for _ in 1 2 3; do
 		cli CLIENT KILL TYPE pubsub SKIPME yes >/dev/null
 		cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
 	done
-	wait_until all_back
+	wait_until "$FAIRLOCK" status -q short
+	kill_timed
+	still_runs "$SHORT"
+	# shellcheck disable=SC2046
+	kill -KILL $(cat short.pids)
+	long_goes_on
+}
+
+@test "SCRIPT FLUSH: holder and waiters send the scripts again" {
+	start_server
+	use_two_locks
 	for _ in 1 2 3; do
 		cli SCRIPT FLUSH >/dev/null
 		tell_all_to_ask
 		sleep 0.5
 	done
+	still_runs "$SHORT"
+	# shellcheck disable=SC2046
+	kill -KILL $(cat short.pids)
 	long_goes_on
 }
+
+@test "max number of clients: a client keeps its connection, and one that has lost it comes back when it can" {
+	PORT=$(free_port)
+	start_server --port "$PORT" --bind 127.0.0.1
+	use_two_locks
+	console 'CONFIG SET maxclients 1'
+	starts_with_69 'it has too many clients already (maxclients)'
+	still_runs "$SHORT"
+	console 'CLIENT KILL TYPE pubsub'
+	short_is_stopped
+	timed_out_with_69 'it has too many clients already (maxclients)'
+	console 'CONFIG SET maxclients 1000'
+	check_after_fault
+}
+
+@test "HELLO unknown: status 69 says that the server is too old" {
+	start_server --rename-command HELLO ''
+	starts_with_69 'unknown command'
+	run -69 "$FAIRLOCK" status
+	assert_output --partial 'unknown command'
+}
+
+@test "FLUSHALL: the holder takes the lock up at its next renewal, and a waiter comes back to its place" {
+	start_server
+	use_two_locks
+	kill_timed
+	cli FLUSHALL >/dev/null
+	wait_until is_held_again
+	still_runs "$SHORT"
+	# shellcheck disable=SC2046
+	kill -KILL $(cat short.pids)
+	long_goes_on
+}
+
+is_held_again() { [ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]; }
 
 @test "restarted with its data: the holder keeps the lock, the waiters their order, and tokens grow" {
 	start_server --appendonly yes
@@ -172,4 +340,75 @@ restart_under_a_queue() {
 	wait_until lines_in trace 7
 	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '0 end 1 2 3 4 5 ' ]
 	grep -v end trace | cut -d' ' -f2 | sort -nuc
+}
+
+@test "no Redis at all: a waiter and a newcomer get status 70 while an HTTP server has the port" {
+	local port
+
+	port=$(free_port)
+	start_server --port "$port" --bind 127.0.0.1 --appendonly yes
+	FAIRLOCK_URL=redis://127.0.0.1:$port
+	# The HTTP server is there as soon as the port is free.
+	background python3 -c 'import http.server, sys, time
+print("ready", flush=True)
+while True:
+    try:
+        server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler)
+        break
+    except OSError:
+        time.sleep(0.02)
+server.serve_forever()' "$port" >http 2>/dev/null
+	local other=$!
+	wait_until test -s http
+	use_two_locks
+	stop_server
+	short_is_stopped
+	status_of "$TIMED"
+	[ "$STATUS" = 70 ]
+	run -70 timeout 20 "$FAIRLOCK" wrap long true
+	assert_output --partial 'cannot understand'
+	kill "$other"
+	wait_until ended "$other"
+	start_server --port "$port" --bind 127.0.0.1 --appendonly yes
+	check_after_fault
+}
+
+# volatile-ttl evicts first what expires first: the two locks, then keys of others. Our queue
+# expires long after those.
+@test "key evicted: a holder stops at its next renewal, and a waiter keeps its place" {
+	local used
+
+	start_server
+	use_two_locks
+	kill_timed
+	cli EVAL 'for i = 1, 1000 do redis.call("SET", i, string.rep("x", 2000), "EX", 60) end' 0
+	used=$(cli INFO memory | tr -d '\r' | sed -n 's/^used_memory://p')
+	cli CONFIG SET maxmemory-policy volatile-ttl maxmemory-samples 64 >/dev/null
+	cli CONFIG SET maxmemory $((used - 400000)) >/dev/null
+	cli CONFIG SET maxmemory 0 >/dev/null
+	[ "$(cli EXISTS short long)" = 0 ]
+	wait_until ended "$DEATHS"
+	status_of "$SHORT"
+	[ "$STATUS" = 76 ]
+	grep -q 'lost lock short: its lease ended or its key was deleted' short.said
+	status_of "$LONG"
+	[ "$STATUS" = 76 ]
+	wait_until lines_in trace 3
+	[ "$(cut -d' ' -f1 trace | xargs)" = 'holder first second' ]
+}
+
+write_is_refused() { cli SET a b | grep MISCONF; }
+write_is_taken() { [ "$(cli SET a b)" = OK ]; }
+
+@test "MISCONF: a short lease and a timed wait end while the server cannot save its data, and a long lease goes on" {
+	start_server --save '3600 1' --dbfilename x.rdb
+	use_two_locks
+	mkdir x.rdb # no snapshot can be written
+	cli BGSAVE >/dev/null
+	wait_until write_is_refused
+	check_during_fault 'it cannot save its data, and takes no writes; see fairlock doctor'
+	rmdir x.rdb
+	cli BGSAVE >/dev/null
+	wait_until write_is_taken
+	check_after_fault
 }

@@ -121,6 +121,37 @@ renewed_to() { [ "$(cli PTTL long)" -gt "$1" ]; }
 has_timer() { "$NEAR" ss -Hnto dst "$FAR_ADDRESS" | grep "timer:($1"; }
 has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | grep .; }
 
+@test "no host at the address: wrap ends with 69 when the connect timeout is over" {
+	local from
+
+	start_far_server
+	cut_wire
+	from=$(ms)
+	FAIRLOCK_URL=$FAR_URL run -69 "$NEAR" "$FAIRLOCK" wrap --connect-timeout 700ms job true
+	assert_output --regexp "^fairlock: cannot reach $FAR_URL: $TIMED_OUT\$"
+	[ $(($(ms) - from)) -ge 700 ]
+	[ $(($(ms) - from)) -lt 5000 ]
+}
+
+@test "resolver is silent: wrap ends with 69 when the connect timeout is over" {
+	local from
+
+	new_names
+	cut_wire
+	from=$(ms)
+	FAIRLOCK_URL=redis://lock.example run -69 "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 700ms job true
+	assert_output 'fairlock: cannot reach redis://lock.example:6379: its name was not found in time'
+	[ $(($(ms) - from)) -lt 5000 ]
+}
+
+# glibc fails at once; musl waits for the resolver, and gives up at about the time at which we do.
+@test "name not found: wrap ends with 69 if nothing listens where the resolver should be" {
+	new_names
+	echo 'nameserver 127.0.0.1' >resolv.conf
+	FAIRLOCK_URL=redis://lock.example run -69 timeout 20 "$NEAR" "$NAMED" "$FAIRLOCK" wrap job true
+	assert_output --regexp '^fairlock: cannot reach redis://lock.example:6379: (.*name resolution|its name was not found in time)$'
+}
+
 # As when a managed service fails over and gives its name to another address.
 @test "name moved: holder and waiter find the server at its new address" {
 	start_far_server --bind '*'
