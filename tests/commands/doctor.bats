@@ -33,6 +33,18 @@ set_as_told() {
 	[ -z "$stderr" ]
 }
 
+@test "doctor lists ten findings of a kind, and drops none of another" {
+	local names
+
+	start_well
+	mapfile -t names < <(seq 120)
+	doctor 0 "${names[@]}"
+	says '[.findings[] | select(.check == "permissions")] | length' 10
+	finds ok permissions 'lock 10; and 110 more'
+	finds ok clock
+	finds ok locks '120 looked at'
+}
+
 @test "doctor finds an error if the server may evict keys, under either kind of policy" {
 	start_well --maxmemory 100mb --maxmemory-policy allkeys-lru
 	doctor 2

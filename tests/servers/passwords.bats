@@ -64,6 +64,19 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 	run -0 "$FAIRLOCK" wrap --config conf --password-file file job true
 }
 
+@test "a holder that connects again is not held up by a password file that has become a pipe" {
+	local job
+
+	start_with_password
+	background "$FAIRLOCK" wrap -l 3s -u "$socket" --password-file file job sh -c 'touch begun; sleep 5'
+	job=$!
+	wait_until test -e begun
+	rm file
+	mkfifo file
+	assert_equal "$(cli --user backup --pass SECRET CLIENT KILL USER backup)" 1
+	wait "$job"
+}
+
 @test "a password never goes to a server whose URL is nearer: it is for another server" {
 	start_with_password
 	configure conf "url = redis://backup:SECRET@127.0.0.1:1" 'password = SECRET'
