@@ -117,42 +117,45 @@ end
 -- (`#N`), or the first free one of some slots (`=A,B,C`).
 
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them
--- ends. Of more than a hundred counted ones, those behind as many as there are holders are looked at first.
--- After somebody deleted our hash, each holder must have told its slot again, or its lease must have ended.
+-- ends. Our hash, if somebody deleted it, must know again which slots all holders have, or their leases
+-- must have ended.
 local function free_slot(want)
-	local count, names, pages, soonest = count_of(want), {}, {}, MOST
-	local known_at = lock.is_new and now + lock_ttl() or number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
-	if known_at > now then
-		return nil, known_at - now
-	end
+	local count, names, pages = count_of(want), {}, {} -- of owners, by the first slot
+	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
+	local is_known, holders, free, soonest = not lock.is_new and known_at <= now, 0, nil, MOST
 	for name in string.gmatch(count and '' or string.sub(want, 2), '[^,]+') do
 		names[#names + 1] = name
 	end
-	local begin = count and math.floor(math.min(call('ZCARD', HOLDERS), count - 1) / CHUNK) or 0
 	count = count or #names
-	local chunks = math.ceil(count / CHUNK)
-	for i = begin, begin + chunks - 1 do
-		local first, fields = i % chunks * CHUNK + 1, {}
-		for slot = first, math.min(count, first + CHUNK - 1) do
-			fields[#fields + 1] = 's:' .. (names[slot] or slot)
+	for first = 1, count, CHUNK do
+		local fields = {}
+		for i = first, math.min(count, first + CHUNK - 1) do
+			fields[#fields + 1] = 's:' .. (names[i] or i)
 		end
 		pages[first] = call('HMGET', STATE, unpack(fields))
-		for at, owner in ipairs(pages[first]) do
+		for i, owner in ipairs(pages[first]) do
 			if not owner then
-				return '=' .. string.sub(fields[at], 3)
+				free, pages[first][i] = free or first + i - 1, '' -- nobody's id
 			end
+		end
+		if free and is_known then
+			return '=' .. (names[free] or free)
 		end
 	end
 	for first = 1, count, CHUNK do
 		for i, score in ipairs(call('ZMSCORE', HOLDERS, unpack(pages[first]))) do
 			local ends = end_of(score) or 0
-			if ends <= now then -- nobody has noticed the end
-				return '=' .. (names[first + i - 1] or first + i - 1)
+			if ends > now then
+				holders, soonest = holders + 1, math.min(soonest, ends)
+			else
+				free = free or first + i - 1 -- nobody has noticed the end
 			end
-			soonest = math.min(soonest, ends)
 		end
 	end
-	return nil, soonest - now
+	if free and (is_known or not lock.is_new and holders == call('ZCARD', HOLDERS)) then
+		return '=' .. (names[free] or free)
+	end
+	return nil, math.max(1, is_known and soonest - now or lock_ttl())
 end
 
 -- Whether a hold with this want fits beside those that there are; slots of different counts never do.

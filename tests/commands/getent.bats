@@ -83,6 +83,16 @@ useless=(
 	assert_output "It is done"
 }
 
+@test "getent inherits neither variables nor descriptors" {
+	getent_does "env >'$PWD/env'" "ls -l /proc/self/fd >'$PWD/descriptors'" 'exit 2'
+	SECRET=sesame homeless stranger 9<secrets
+	run -0 grep -v -e '^PWD=' -e '^OLDPWD=' -e '^SHLVL=' -e '^_=' env
+	assert_output --regexp '^PATH=[^[:space:]]*$'
+	run -0 grep -c '/' descriptors
+	refute grep secrets descriptors
+	grep ' 0 -> /dev/null' descriptors
+}
+
 @test "a user whom getent does not know, or without a getent, has no private server" {
 	local line
 
@@ -91,6 +101,30 @@ useless=(
 		getent_does "$line"
 		homeless stranger
 	done
+}
+
+@test "what getent prints without end is cut, and its first lines count" {
+	getent_does "echo 'somebody:x:4242:4242::$PWD/home:/bin/sh'; exec yes rubbish"
+	run -0 stranger "$FAIRLOCK" wrap -u local: job true
+}
+
+@test "a getent that hangs costs some seconds, and is gone then" {
+	local began
+
+	getent_does 'sleep 600 & wait'
+	began=$(ms)
+	# shellcheck disable=SC2016
+	run -0 stranger sh -c '"$0" wrap -u local: job true; echo "$?"; timeout 5 sh -c "while pgrep -x \"slee[p]|getent\"; do :; done"' "$FAIRLOCK"
+	assert_line --index 0 --partial 'user 4242 has no home directory'
+	assert_line --index 1 78
+	[ $(($(ms) - began)) -lt 15000 ]
+}
+
+@test "getent dies with a fairlock that is killed" {
+	getent_does 'exec sleep 600'
+	# shellcheck disable=SC2016
+	run -0 stranger sh -c '"$0" wrap -u local: job true & timeout 20 sh -c "until [ -s calls ]; do :; done"; kill -9 "$!"
+		timeout 5 sh -c "while pgrep -x \"slee[p]|getent\"; do :; done"' "$FAIRLOCK"
 }
 
 # shown_as USER VARIABLE=VALUE...: a job of user 4242 is shown with USER

@@ -1,6 +1,7 @@
 /* Fuzzes command lines. An input is the words, one a line; its first byte chooses the command.
  *
- * For: cli/options.c cli/args.c base/clock.c commands/complete.c lock/lock.c lock/owner.c base/signals.c */
+ * For: cli/options.c cli/args.c base/clock.c commands/complete.c lock/lock.c lock/owner.c
+ * base/signals.c */
 #include "cli/options.h"
 
 #include <stdarg.h>

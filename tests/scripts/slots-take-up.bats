@@ -65,11 +65,6 @@ load ../lib/scripts
 	renew ben hold_mode='=2' is=renewed
 	ask cleo want='#3' is=queued
 	renew anna hold_mode='=1' is=renewed
-	later 20000
-	renew anna hold_mode='=1'
-	renew ben hold_mode='=2'
-	ask cleo want='#3' is=queued
-	later 10001
 	ask cleo want='#3' is='granted cleo'
 	assert_equal "${reply[6]}" =3
 	agree

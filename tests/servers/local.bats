@@ -104,9 +104,9 @@ start_with_few_files() {
 	assert_failure 1
 	assert_equal "$(jq -r '.findings[] | select(.check == "connections") | .severity, .remedy' <<<"$output" | paste -sd ' ')" \
 		'warning end it, as shown above; the next fairlock starts it again, with the limit of open files (ulimit -n) that it has itself'
-	# our own questions may take a place meanwhile
+	# our own questions may take a place meanwhile: a job that finds none tries again until there is one
 	for i in $(seq 12); do
-		at_home "$FAIRLOCK" wrap -u local: "$i" sleep 600 &
+		at_home "$FAIRLOCK" wrap -u local: --connect-timeout 1m "$i" sleep 600 &
 	done 3>&- 4>&-
 	wait_until all_in_use
 	run -69 at_home "$FAIRLOCK" wrap -u local: --connect-timeout 1s job true
