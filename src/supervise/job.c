@@ -103,6 +103,7 @@ void shared_state_let_go(struct shared_state *shared, const struct job *job)
 		shared->locks[i].lock = job->set->members[i].lock;
 		shared->locks[i].client = job->set->members[i].client;
 	}
+	shared->is_deaf = job->messenger->is_deaf;
 	shared_state_put_times(shared, job);
 	shared->start_ms = clock_ms();
 	shared->ending.started = true;
@@ -118,6 +119,7 @@ void shared_state_take(const struct shared_state *shared, const struct job *job)
 		job->set->members[i].client = shared->locks[i].client;
 		job->set->members[i].client.reply = NULL;
 	}
+	job->messenger->is_deaf = shared->is_deaf;
 }
 
 /* ---- How COMMAND ended ---- */

@@ -68,6 +68,7 @@ struct shared_state {
 	_Atomic pid_t command;    /* COMMAND's process; 0: there is none */
 	_Atomic bool has_signals; /* it has those that came before it was there */
 	uint64_t untaken; /* signals that the wrapper leaves to COMMAND when it lets that go */
+	bool is_deaf;     /* of the wrapper's messenger then */
 	/* the wrapper writes these when it lets COMMAND go: */
 	int64_t start_ms;       /* of COMMAND */
 	_Atomic bool is_let_go; /* all of this is there, and the locks */
