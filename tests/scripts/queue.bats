@@ -147,3 +147,14 @@ in_one_go() {
 	told zoe 0
 	ask zoe is='granted zoe'
 }
+
+@test "no waiter counts as hung while the lock is held" {
+	acquire anna
+	queue_up ben cleo
+	release anna
+	cli HSET job plain 1
+	cli PEXPIRE job 60000
+	later 6000
+	ask cleo is=queued
+	queue_is ben cleo
+}

@@ -90,3 +90,15 @@ ended() {
 	release anna request=inner
 	told ben ''
 }
+
+@test "on a server out of memory each of several holds is given back, also with a --min-hold" {
+	acquire anna
+	acquire inner inherited=anna
+	acquire short inherited=anna
+	cli CONFIG SET maxmemory 1 >/dev/null
+	release anna request=inner is='released 2'
+	release anna request=short min=60000 is='released 1'
+	release anna
+	cli CONFIG SET maxmemory 0 >/dev/null
+	assert_equal "${reply[0]}" kept
+}

@@ -69,3 +69,24 @@ load ../lib/scripts
 	assert_equal "${reply[6]}" =3
 	agree
 }
+
+@test "a hold that somebody takes out of the holders is broken, also if our hash is young" {
+	acquire anna want=s
+	acquire ben want=s
+	cli ZREM "$(key_holders)" ben >/dev/null
+	renew ben hold_mode=s is='lost gone'
+	assert_equal "$(holders)" anna
+	assert_equal "$(the_events)" 'granted granted forced'
+}
+
+@test "the renew command keeps a slot that our hash, which was deleted, does not know" {
+	acquire anna want='#2' lease=10000
+	cli DEL "$(key_state)"
+	acquire ben want='#2' is=queued
+	script renew anna command '' 30000 '' 'by command' '' 0 '=1' '' ''
+	answered renewed
+	later 10001
+	ask ben want='#2' is=queued
+	later 20000
+	ask ben want='#2' is='granted ben'
+}

@@ -68,3 +68,13 @@ load ../lib/scripts
 	run -0 entry 1
 	refute_line --regexp '^(actor|slot)'
 }
+
+@test "the next hold of the same owner is not asked" {
+	acquire anna kind=a
+	request_stop xena
+	answered stops alone
+	release anna mode=any
+	acquire anna request=other kind=a is='granted anna'
+	request_stop xena "list=$list"
+	assert_equal "${reply[*]}" stops
+}

@@ -85,3 +85,35 @@ load ../lib/scripts
 	acquire inner inherited=anna is="granted anna ${token[anna]}"
 	assert_equal "${reply[5]} ${reply[6]}" '2 x'
 }
+
+@test "a process that goes into a hold that our hash, which was deleted, does not know costs its owner nothing" {
+	acquire anna
+	cli DEL "$(key_state)" >/dev/null
+	later 100
+	acquire inner inherited=anna is='granted anna'
+	renew anna request=inner "holder_token=${reply[2]}" is=renewed
+	renew anna is="renewed 30000 ${token[anna]} 1"
+	renew anna request=inner is=renewed
+	assert_equal "$(holds)" 2
+	release anna is='released 1'
+	release anna request=inner is='released 0'
+}
+
+@test "a waiter goes into the hold that it inherited, also if it stands in the queue" {
+	acquire anna
+	queue_up ben
+	queue_up cleo
+	ask ben inherited=anna is='granted anna'
+	assert_equal "${reply[5]}" 2
+	queue_is cleo
+}
+
+@test "a process of an owner whose hold is another one by now has lost its own" {
+	acquire anna
+	local earlier=${token[anna]}
+	later 10
+	cli DEL job >/dev/null
+	acquire anna request=other is='granted anna'
+	renew anna "holder_token=$earlier" is=released
+	renew anna request=other is=renewed
+}
