@@ -74,6 +74,7 @@ local function add_marker(side, ticket)
 	call('ZADD', TIMEOUTS, int(now + MARKER_SCORE_MS), id)
 	table.insert(list, side == 'LPUSH' and 1 or #list + 1, id)
 	find_batches()
+	set_queue_ttl()
 end
 
 local function drop_entry(at)
@@ -92,7 +93,11 @@ local function score_of(id)
 end
 
 local function tell(id, message)
-	pcall_server((ways[id] or present(id) and ways[id]) or 'PUBLISH', channel(id), message)
+	if ways[id] then
+		pcall_server(ways[id], channel(id), message)
+	else
+		publish(channel(id), message)
+	end
 end
 
 -- ---- Waiters of ours ----

@@ -70,7 +70,8 @@ end
 
 -- How many slots this waiter wants one of.
 local function slots_wanted(want)
-	return count_of(want) or select(2, string.gsub(match(want, '^=.*$') or '', '[=,]', ''))
+	local _, commas = string.gsub(match(want, '^=(.*)$') or '', ',', '')
+	return count_of(want) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
 end
 
 local function holder_row(hold)

@@ -87,13 +87,18 @@ local function not_held()
 	return {'not held', owner, owner_by}
 end
 
--- Whether the log says that this owner has given its hold back.
+-- Whether the log, read once, says that this owner has given its hold back.
+local released
 local function has_released(owner)
-	for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
-		if entry[2][2] == 'released' and entry[2][6] == owner then
-			return true
+	if not released then
+		released = {}
+		for _, entry in ipairs(note('XREVRANGE', LOG, '+', '-', 'COUNT', LOG_LENGTH) or {}) do
+			if entry[2][2] == 'released' then
+				released[entry[2][6] or ''] = true
+			end
 		end
 	end
+	return released[owner]
 end
 
 -- ---- force ----

@@ -275,7 +275,6 @@ static int labels_width(const struct plot *plot)
 	return plot->command_width + plot->place_width + (plot->place_width > 0) + 1;
 }
 
-/* Prints the label of a job; if job is NULL, as many blanks. */
 /* Prints a text in exactly width columns, cut or padded. */
 static void put_text(const struct plot *plot, const char *text, int width)
 {
@@ -285,6 +284,7 @@ static void put_text(const struct plot *plot, const char *text, int width)
 	printf("%s%*s", cut, width - used, "");
 }
 
+/* Prints the label of a job; if job is NULL, as many blanks. */
 static void put_label(const struct plot *plot, const struct job *job)
 {
 	put_text(plot, job ? job->process.command : "", plot->command_width);
