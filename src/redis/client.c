@@ -35,6 +35,14 @@
 #define REPLY_MAX_ELEMENTS (1 << 20)
 #define REPLY_MAX_DEPTH 8
 
+enum connection_event {
+	CONNECTION_NOTHING, /* wait as connection_wait says */
+	CONNECTION_OPENED,  /* HELLO is about to leave: send what belongs into the same write */
+	CONNECTION_REPLY,   /* the next reply or push */
+	CONNECTION_FAILED,  /* connection->error; the connection is tried again */
+	CONNECTION_REFUSED, /* the same: the server refuses who we are, or the database */
+};
+
 #define REDIRECTIONS_MAX 8
 #define BACKOFF_MIN_MS INT64_C(10)
 #define LOCAL_START_RETRY_MS 3

@@ -26,14 +26,6 @@ enum connection_stage {
 	CONNECTION_OPEN,       /* HELLO is on its way, more may be sent behind it */
 };
 
-enum connection_event {
-	CONNECTION_NOTHING, /* wait as connection_wait says */
-	CONNECTION_OPENED,  /* HELLO is about to leave: send what belongs into the same write */
-	CONNECTION_REPLY,   /* the next reply or push */
-	CONNECTION_FAILED,  /* connection->error; the connection is tried again */
-	CONNECTION_REFUSED, /* the same: the server refuses who we are, or the database */
-};
-
 /* What became of the connections since the last answer. */
 enum connection_trouble {
 	TROUBLE_NONE,
@@ -89,7 +81,7 @@ struct connection {
 	int64_t retry_ms;  /* CONNECTION_DOWN: when to try again */
 	int64_t due_ms;    /* when this attempt has taken too long */
 	int64_t until_ms;  /* when all attempts together have; 0: the next one begins to count */
-	bool awaited;      /* rounds that fail count together until then (connection_await) */
+	bool awaited;      /* rounds that fail count together until then */
 	unsigned attempts; /* rounds that failed, one after another */
 	unsigned opened;   /* so many connections were there */
 	enum connection_trouble trouble;

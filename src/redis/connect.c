@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -113,7 +113,6 @@ struct attempt {
 	struct error *err;
 };
 
-/* Only for the last lock: before that a guard would wait for long. */
 static void stand_by(void *data, bool begins)
 {
 	const struct attempt *attempt = data;
@@ -184,6 +183,7 @@ static enum wait_event take_all(struct attempt *attempt)
 	for (held->count = 0; event == WAIT_GRANTED && held->count < set->count;) {
 		struct member *member = &set->members[held->count];
 
+		/* before the others a guard would wait for long */
 		attempt->wait.stand_by = held->count == set->count - 1 ? stand_by : NULL;
 		event = wait_for_lock(&attempt->wait, &member->lock, &member->client,
 				      attempt->signo, attempt->err);

@@ -290,3 +290,18 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 	grep -q 'the process of --while-pid has ended' said
 	in_queue job 0
 }
+
+@test "acquire --while-pid ends with 71 if standard output is full, and leaves neither lock nor keeper" {
+	background sleep 600
+	run -71 sh -c '"$FAIRLOCK" acquire --while-pid "$1" job >/dev/full' - $!
+	assert_output --partial 'cannot write the owner id'
+	run -1 held job
+	run keeper_of "--while-pid $! job"
+	assert_output ''
+}
+
+@test "a malformed owner id is a usage error of release, renew and acquire" {
+	run -64 "$FAIRLOCK" release --owner 'no owner' job
+	run -64 "$FAIRLOCK" renew --owner '' job
+	run -64 "$FAIRLOCK" acquire --owner 'a b' job
+}

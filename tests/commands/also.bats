@@ -165,3 +165,27 @@ between_ms() {
 	run -64 "$FAIRLOCK" wrap --also '' job true
 	assert_line "fairlock: cannot use option '--also': '' is not a NAME"
 }
+
+@test "COMMAND inherits no connection of any of the locks" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --also a --also b c sh -c 'ls -l /proc/self/fd | grep -c socket || true'
+	assert_output 0
+}
+
+@test "two spellings of a name are refused" {
+	run -64 "$FAIRLOCK" wrap --also '{x}' x true
+	assert_line 'fairlock: cannot take both lock x and lock {x}: they share keys'
+	hold '{y}'
+	run -64 "$FAIRLOCK" wrap --also y x true
+	assert_line 'fairlock: cannot use this name: it shares keys with lock {y}, which is in use'
+	assert_equal "$(holders)" '{y}'
+}
+
+@test "without --also there is no FAIRLOCK_TOKENS, also inside a wrap of several locks" {
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --also b a "$FAIRLOCK" wrap c sh -c 'echo "${FAIRLOCK_TOKENS-unset}"'
+	assert_output unset
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --also a a sh -c 'echo "$FAIRLOCK_TOKENS"'
+	assert_output --regexp '^a=[0-9]+$'
+}

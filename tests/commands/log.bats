@@ -222,3 +222,12 @@ shows_others() {
 	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,SLOT job
 	assert_line --index 4 'granted 1'
 }
+
+@test "log shows the reason for which a lock was wanted" {
+	cli XADD $key '*' event granted time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
+	run -0 "$FAIRLOCK" log --noheadings -o COMMAND,REASON job
+	assert_output 'psql    migrate the table'
+	assert_equal "$(events '|map([.command, .reason])')" '[["psql","migrate the table"]]'
+	run -0 "$FAIRLOCK" log job
+	refute_output --partial migrate
+}

@@ -126,3 +126,38 @@ redisson=0a1b2c3d-0000-4000-8000-000000000009:42
 	assert_line --index 0 --regexp '^POSITION OWNER +MODE +SLOTS +USER '
 	assert_line --index 3 --regexp ' slots +3 '
 }
+
+@test "queue --sort sorts the waiters by a column" {
+	"$FAIRLOCK" acquire job
+	join_queue 1
+	join_queue 2
+	lock=job change "w:$(queue '[0].owner' | jq -r .)" by=$'web1\t10\tzoe\tb'
+	lock=job change "w:$(queue '[1].owner' | jq -r .)" by=$'web1\t9\tann\ta'
+	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort user job | xargs)" = '2 1' ]
+	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION --sort PID job | xargs)" = '2 1' ]
+	[ "$("$FAIRLOCK" queue --raw --noheadings -o POSITION job | xargs)" = '1 2' ]
+}
+
+@test "queue counts waiting_ms from the waiter's arrival" {
+	waited_for_300_ms() {
+		[ "$(queue '[0].waiting_ms')" -ge 300 ]
+	}
+	"$FAIRLOCK" acquire job
+	start=$(date +%s%3N)
+	join_queue 1
+	[ "$(queue '[0].waiting_ms')" -le $(($(date +%s%3N) - start)) ]
+	wait_until waited_for_300_ms
+}
+
+@test "queue --remove leaves the other waiters in their order" {
+	"$FAIRLOCK" acquire job
+	join_queue 1
+	first=$!
+	join_queue 2
+	second=$!
+	join_queue 3
+	third=$!
+	"$FAIRLOCK" queue --remove "$(queue '[1].owner' | jq -r .)" job
+	ends_with 75 "$second"
+	[ "$(queue '|map([.position, .pid])')" = "[[1,$first],[2,$third]]" ]
+}

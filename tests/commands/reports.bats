@@ -141,3 +141,18 @@ Try 'fairlock wrap --help'."
 	run -0 "$FAIRLOCK" wrap --reason 'Übertrag, 日本, naïve' job true
 	run -0 "$FAIRLOCK" wrap --reason $'می\u200cخواهم' job true # Persian needs this character
 }
+
+@test "acquire has --report, too, and FAIRLOCK_REPORT sets it" {
+	hold job
+	FAIRLOCK_REPORT=1s run -75 "$FAIRLOCK" acquire -w 1.5s job
+	assert_line --index 0 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep 600 '
+	assert_line --index 1 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 1s, held by sleep 600 '
+}
+
+@test "FAIRLOCK_REASON and the key reason set a reason" {
+	echo 'reason = of the host' >conf
+	hold --config conf job
+	assert_equal "$(holder_column job by | cut -f 5)" 'of the host'
+	FAIRLOCK_REASON='of the user' hold other
+	assert_equal "$(holder_column other by | cut -f 5)" 'of the user'
+}

@@ -107,3 +107,7 @@ load ../lib/one_server
 		shown='a\xe2\x80\xaeb\xe2\x81\xa6c\xe2\x80\x8fd\xc2\x9be'
 	done
 }
+
+@test "status -o +COLUMN adds a column to the default ones" {
+	[ "$("$FAIRLOCK" status --raw -o +HOLDS,TOKEN job | head -n 1)" = "NAME STATE USER HOST PID COMMAND HELD_MS LEASE_MS WAITERS HOLDS TOKEN" ]
+}

@@ -256,3 +256,11 @@ names() {
 	run -64 "$FAIRLOCK" log --sort TIME --follow job
 	assert_line --index 0 "fairlock: cannot use option '--sort': it does not go with --follow"
 }
+
+@test "status --json has a numbered slot as a string, and no slot of a shared or an exclusive hold" {
+	"$FAIRLOCK" acquire --slots 2 job >/dev/null
+	"$FAIRLOCK" acquire --shared books >/dev/null
+	"$FAIRLOCK" acquire alone >/dev/null
+	assert_equal "$("$FAIRLOCK" status --json | jq -c '[.locks[] | [.name, .mode, .slot]]')" \
+		'[["alone","exclusive",null],["books","shared",null],["job","slots","1"]]'
+}

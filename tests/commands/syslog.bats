@@ -146,3 +146,10 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect("log"); s.send(b
 		'lock job: .* answers again; sh goes on' 'sh under lock job ended .*' 'gave lock job back .*'
 	grep -q 'does not answer' said
 }
+
+@test "COMMAND inherits no descriptor of syslog's socket" {
+	listen
+	count='ls /proc/self/fd | wc -l'
+	run -0 with_log "$FAIRLOCK" wrap --syslog job sh -c "$count"
+	assert_output "$(with_log sh -c "$count")"
+}

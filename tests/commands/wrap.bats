@@ -353,3 +353,9 @@ END
 	ends_with 0 "$waiter"
 	[ "$(cat waited)" -ge 300 ]
 }
+
+@test "wrap leaves a closed standard input closed for COMMAND" {
+	# shellcheck disable=SC2016
+	run -0 sh -c 'exec "$FAIRLOCK" wrap job sh -c "[ -e /proc/\$\$/fd/0 ] || echo closed" <&-'
+	assert_output closed
+}

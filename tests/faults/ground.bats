@@ -252,3 +252,18 @@ start_job_without_timer() {
 	dead_before_lease_ends
 	wait_until is_free job
 }
+
+@test "without a /proc of its own a guard whose wrapper was killed stops COMMAND and its child before the lease ends" {
+	local ground until
+
+	needs_namespaces
+	for ground in outer inner hidden; do
+		start_group "$ground" -l 5s
+		kill -KILL "$(pgrep -P "$GROUND_PID" -x fairlock)"
+		until=$(($(us) + $(cli PTTL "$ground") * 1000))
+		wait_until ended "$ALIVE"
+		silent_after "$until"
+		wait_until is_free "$ground"
+		cd ..
+	done
+}

@@ -200,3 +200,14 @@ hears() {
 has_guard() {
 	pgrep -P "$1"
 }
+
+@test "a secret is good for one request only" {
+	local before
+
+	wait_behind_holder job touch started
+	before=$(secret)
+	refuses 0
+	refuses "granted 1795261602123 5000 $(now_ms) $before"
+	[[ $before =~ ^[0-9a-f]{16}$ ]]
+	[[ $(secret) =~ ^[0-9a-f]{16}$ ]]
+}

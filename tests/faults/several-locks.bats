@@ -233,3 +233,11 @@ END
 	echo "# $number jobs" >&3
 	nothing_left
 }
+
+@test "when the wrapper is killed all locks are given back" {
+	start_several -l 6s
+	note_lease_end
+	kill -KILL "$WRAPPER"
+	dead_in_time
+	wait_until all_free
+}

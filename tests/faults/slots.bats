@@ -192,3 +192,31 @@ all_hold_on() {
 		is_free job
 	done
 }
+
+@test "a wrapper that is killed: the guard stops COMMAND, and frees this slot only" {
+	local command
+
+	three_hold --slots 3
+	command=$(pgrep -P "$(pgrep -P "${PIDS[1]}")")
+	kill -KILL "${PIDS[1]}"
+	wait_until ended "$command"
+	wait_until has_holders 2
+	all_well "${PIDS[0]}" "${PIDS[2]}"
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'
+	assert_output 2
+}
+
+@test "a guard that is killed: the wrapper stops COMMAND, and frees this slot only" {
+	local command
+
+	three_hold --slots 3
+	command=$(pgrep -P "$(pgrep -P "${PIDS[1]}")")
+	kill -KILL "$(pgrep -P "${PIDS[1]}")"
+	wait_until ended "$command"
+	wait_until has_holders 2
+	all_well "${PIDS[0]}" "${PIDS[2]}"
+	# shellcheck disable=SC2016
+	run -0 "$FAIRLOCK" wrap --slots 3 job -c 'echo "$FAIRLOCK_SLOT"'
+	assert_output 2
+}

@@ -155,3 +155,16 @@ gets_it_at_the_end_of_the_lease() {
 }
 
 # ---- status and queue ----
+
+@test "status and queue show Redisson's holders and waiters as such" {
+	start_java anna
+	ask anna a.1 lock job
+	java_waits anna a.2 lock job
+	shell_waits job
+	run -0 "$FAIRLOCK" status --json job
+	run -0 jq -r '.locks[0] | .state, .client, .holds, .waiters, .command, .token' <<<"$output"
+	assert_output "$(printf '%s\n' held redisson 1 2 null null)"
+	run -0 "$FAIRLOCK" queue --json job
+	run -0 jq -r '.queue[] | .position, .client, .present, (.pid | type)' <<<"$output"
+	assert_output "$(printf '%s\n' 1 redisson true null 2 fairlock true number)"
+}

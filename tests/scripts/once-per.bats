@@ -122,3 +122,22 @@ load ../lib/scripts
 }
 
 # If ticks were slots of the clock, one in nine ran twice and one in six not (jitter of 5 ms).
+
+@test "once per period: our hash is kept for twice the longest period that was asked for, and at least a day beyond the last use" {
+	acquire anna period=60000
+	release anna
+	assert_equal "$(cli PTTL "$(key_state)")" 86400000
+	acquire ben period=604800000
+	answered ran
+	assert_equal "$(cli PTTL "$(key_state)")" $((2 * 604800000))
+	later 60000
+	acquire anna period=604800000
+	answered ran
+	assert_equal "$(cli PTTL "$(key_state)")" $((2 * 604800000 - 60000))
+	later 700000000
+	acquire anna period=604800000
+	release anna
+	acquire ben
+	release ben
+	assert_equal "$(cli PTTL "$(key_state)")" $((2 * 604800000))
+}

@@ -253,3 +253,15 @@ hide_servers() {
 		rm "$BATS_TEST_TMPDIR/home.ready"
 	done
 }
+
+@test "the private server is Valkey where there is no Redis" {
+	use_server valkey
+	new_home
+	hide_servers redis-server
+	pid=$(at_home env PATH="${SERVER%/*}:$PATH" "$local_program" start)
+	[ "$pid" -gt 0 ]
+	assert_equal "$(at_home cat "/proc/$pid/comm")" valkey-server
+	assert_equal "$(at_home "$local_program" pid)" "$pid"
+	assert_equal "$(at_home "$local_program" is-server "$pid")" yes
+	local_cli INFO server | grep -q '^valkey_version:'
+}

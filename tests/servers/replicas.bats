@@ -207,3 +207,43 @@ waiting_for_replicas() {
 }
 
 is_held_under() { [ "$(master_cli HGET 'fairlock:{job}' token)" = "$1" ]; }
+
+@test "a grant that all replicas have survives the death of the master" {
+	own_sentinels
+	use_master
+	for _ in 1 2 3; do
+		owner=$("$FAIRLOCK" acquire --replicas 2 -l 1m job)
+		old=$(master_port)
+		kill_node "$old"
+		wait_until has_new_master "$old"
+		[ "$(master_cli HKEYS job)" = "$owner" ]
+		run -75 "$FAIRLOCK" wrap -n --connect-timeout 10s job touch overlap
+		[ ! -e overlap ]
+		"$FAIRLOCK" release --owner "$owner" job
+		start_node "$old"
+		wait_until sentinels_are_ready
+	done
+}
+
+@test "slots and shared holds are granted and renewed if the replicas confirm it; else the grant is undone, and no other" {
+	local kind owner other
+
+	cli() { node_cli "$MASTER" "$@"; }
+	for kind in '--slots 3' --shared; do
+		# shellcheck disable=SC2086
+		run -7 "$FAIRLOCK" wrap -l 5s --replicas 2 $kind job sh -c 'sleep 6; exit 7'
+		# shellcheck disable=SC2086
+		read -r other _ < <("$FAIRLOCK" acquire --replicas 2 $kind job)
+		[ -n "$(node_cli "$REPLICA" ZSCORE 'fairlock_holders:{job}' "$other")" ]
+		stop_node "$REPLICA"
+		# shellcheck disable=SC2086
+		run -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 $kind job
+		assert_output 'fairlock: cannot get lock job: only 1 of 2 replicas confirmed it'
+		has_holders 1
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" wrap --replicas 1 $kind job true
+		continue_node "$REPLICA"
+		"$FAIRLOCK" release --owner "$other" job
+		nothing_left
+	done
+}

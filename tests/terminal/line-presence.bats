@@ -126,3 +126,11 @@ setup() {
 	wait_until shows '^(fairlock: )?job: place 1 of 1, waited [0-9]+s, held'
 	pieces 1
 }
+
+@test "the waiting line shows the reason behind the command" {
+	hold job
+	held_by $'db1\t4711\tann\tpg_dump\tnightly copy'
+	terminal 120
+	wait_on_terminal
+	wait_until shows 'by pg_dump: nightly copy \(pid 4711, ann@db1\) for'
+}
