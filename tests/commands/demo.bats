@@ -3,19 +3,77 @@
 
 load ../lib/helpers
 
-@test "the demo runs three jobs in turn, and leaves nothing behind, also if it is interrupted" {
-	local job
+DEMO=$TESTS_DIR/demo
 
-	export TMPDIR=$BATS_TEST_TMPDIR/tmp
-	mkdir "$TMPDIR"
-	run -0 "$TESTS_DIR/demo"
-	assert_equal "$(grep -oE 'job [123] (has the lock|is done)' <<<"$output")" \
-		"$(printf 'job %s has the lock\njob %s is done\n' 1 1 2 2 3 3)"
-	[ -z "$(ls "$TMPDIR")" ]
-	background "$TESTS_DIR/demo" >"$BATS_TEST_TMPDIR/said"
-	job=$!
-	wait_until grep -q 'job 3 asks' "$BATS_TEST_TMPDIR/said"
-	kill "$job"
-	ends_with 1 "$job"
-	[ -z "$(ls "$TMPDIR")" ]
+setup() {
+	new_home
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# servers: prints the process ids of servers that run, without zombies, which no process reaps there
+servers() {
+	at_home pgrep -r S,R,D -x 'redis-server|valkey-server' || true
+}
+
+# everything: prints all files below the home, and the servers
+everything() {
+	find "$HOME_DIR" -mindepth 1 | sort
+	servers
+}
+
+nothing_is_left() { [ -z "$(everything)" ]; }
+
+no_server_runs() { [ -z "$(servers)" ]; }
+
+folder() {
+	echo "$HOME_DIR"/.local/state/fairlock/*
+}
+
+local_cli() {
+	at_home sh -c 'cd "$1" && shift && exec "$@"' sh "$(folder)" "$CLI" -s socket --raw "$@"
+}
+
+@test "the demo runs three jobs in turn, says how to go on and how to end the server, and leaves nothing behind" {
+	local order
+
+	run -0 at_home "$DEMO"
+	order=$(grep -oE 'job [123] (has the lock|is done)' <<<"$output")
+	assert_equal "$order" "$(printf 'job %s has the lock\njob %s is done\n' 1 1 2 2 3 3)"
+	assert_line --regexp '^    .*fairlock wrap -u local: try sleep 30$'
+	assert_line --regexp '^    .*fairlock status -u local: --watch$'
+	assert_line --regexp "^    cd '$HOME_DIR/\.local/state/fairlock/[^/]+' && (redis|valkey)-cli -s socket shutdown$"
+	nothing_is_left
+	# start the server again, and end it as the demo says
+	at_home "$FAIRLOCK" wrap try true
+	[ -n "$(servers)" ]
+	at_home sh -c "$(sed -n "s/^    \(cd .*\)/\1/p" <<<"$output")"
+	wait_until no_server_runs
+}
+
+@test "the demo leaves a private server that ran before running, with its own locks only" {
+	local before keys
+
+	at_home "$FAIRLOCK" acquire --lease 1h mine >owner
+	before=$(everything)
+	keys=$(local_cli KEYS '*' | sort)
+	run -0 at_home "$DEMO"
+	assert_equal "$(everything)" "$before"
+	assert_equal "$(local_cli KEYS '*' | sort)" "$keys"
+	at_home "$FAIRLOCK" release --owner "$(<owner)" mine
+}
+
+@test "the demo ends a private server that did not run before, and leaves its data" {
+	at_home "$FAIRLOCK" wrap mine true
+	local_cli SHUTDOWN
+	run -0 at_home "$DEMO"
+	no_server_runs
+	run -0 at_home "$FAIRLOCK" log --noheadings -o EVENT mine
+	assert_output $'granted\nreleased'
+}
+
+@test "an interrupted demo leaves nothing behind" {
+	at_home "$DEMO" >said &
+	wait_until grep -q 'job 3 asks' said
+	at_home kill "$(at_home pgrep -xo demo)"
+	wait_until nothing_is_left
 }
