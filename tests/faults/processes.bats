@@ -110,9 +110,10 @@ failed or os.waitpid(pid, WALL)' "$1" >traced
 @test "a guard that is stopped again and again dies, and wakes its wrapper" {
 	start_job -l 4s -k 1s
 	stop "$WRAPPER"
-	background python3 -c 'import os, signal, sys
+	background python3 -c 'import os, signal, sys, time
 while True:
-    os.kill(int(sys.argv[1]), signal.SIGSTOP)' "$GUARD" 2>/dev/null
+    os.kill(int(sys.argv[1]), signal.SIGSTOP)
+    time.sleep(0.00001)' "$GUARD" 2>/dev/null
 	wait_until is_stopped "$GUARD"
 	note_lease_end
 	dead_in_time
