@@ -100,7 +100,7 @@ int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count
 
 /* ---- Durations ---- */
 
-/* Those that are shown, the longest first; then others that may be written. */
+/* We print the first units, the longest first. People may also write the others. */
 static const struct {
 	const char *name;
 	int64_t ms;

@@ -16,7 +16,7 @@
 #define FIRST_REAL_TIME 32
 #define LAST_REAL_TIME 64
 
-/* Those that stop a process from a terminal. */
+/* These signals stop a process from a terminal. */
 #define STOPPING_SIGNALS (SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 
 /* Signals are blocked, and read from a descriptor. Dispositions stay as they were, so that COMMAND

@@ -175,7 +175,7 @@ bool option_is_for(const struct option_row *row, unsigned commands, enum option_
 /* Whether the option's value may be left out; it follows the option's name and `=`. */
 bool option_is_open(const struct option_row *row);
 
-/* What --help and completion say of an option. */
+/* The words for an option in --help and completion. */
 struct option_words {
 	const char *help;
 	const char *fallback; /* "": it tells none */

@@ -230,7 +230,7 @@ static void free_events(struct history *history)
 		.json = JSON, .nothing = "no events",                                              \
 	}
 
-/* Those of one lock do not repeat its name. */
+/* The log of one lock does not repeat its name. */
 static const struct layout log_layout = LAYOUT("TIME,NAME,");
 static const struct layout log_layout_of_one = LAYOUT("TIME,");
 

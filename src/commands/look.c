@@ -26,7 +26,7 @@ static int ask(struct look *look, struct client *client, const char *name, struc
 	return look->show(look, &keys, client, err);
 }
 
-/* What something else uses, or a gap in a cluster has, does not hide the other locks. */
+/* A key that something else uses, or a gap in a cluster, does not hide the other locks. */
 static int ask_or_pass(void *data, const char *name, struct client *client, struct error *err)
 {
 	struct look *look = data;

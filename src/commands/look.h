@@ -1,4 +1,4 @@
-/* What `status` and `queue` share: they ask about the locks that are named, or about all, and print
+/* `status` and `queue` share this: they ask about the locks that are named, or about all, and print
  * or watch a table of them. */
 #pragma once
 

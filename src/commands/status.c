@@ -19,7 +19,7 @@
 
 #define STATE_MAX_BYTES 128
 
-/* What look.lua answers: the lock, ... */
+/* The answer of look.lua: the lock, ... */
 enum {
 	LOCK_OWNER,
 	LOCK_HOLDS,
@@ -74,7 +74,7 @@ static const struct layout status_layout = {
 
 #define METRICS 12
 
-/* What is wanted beside the table, or instead of it. */
+/* The user wants metrics or an exit status beside the table, or instead of it. */
 struct status_view {
 	bool wants_metrics;
 	struct sample {
@@ -226,7 +226,7 @@ static const struct family families[METRICS] = {
 	 "Holds that were over when the holder asked, after a loss of data."},
 };
 
-/* Of the server, without a label. */
+/* Metrics of the server have no label. */
 static const struct family globals[] = {
 	{"fairlock_locks", 0, "Locks listed here."},
 	{"fairlock_can_grant", 0, "Whether the server, or all of a cluster, lets locks be taken."},

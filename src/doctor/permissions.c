@@ -1,6 +1,6 @@
-/* What a user of the server must be allowed to do: the one list of the scripts, and what the client
- * sends itself. Also asks whether rename-command hides a command. A script asks instead of trying:
- * the server logs each refusal. */
+/* doctor asks whether a user of the server may run all that fairlock needs: the one list of the
+ * scripts, and the client's own requests. It also asks whether rename-command hides a command. A
+ * script asks instead of trying: the server logs each refusal. */
 #include "doctor/report.h"
 
 #include <ctype.h>

@@ -27,7 +27,7 @@
 static const char *const severities[] = {"ok", "note", "warning", "error"};
 static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[1;31m"};
 
-/* Of the same kind so many are listed; the last one counts the rest. */
+/* The report lists at most this many findings of a kind; the last one counts the rest. */
 #define ALIKE_MAX 10
 
 /* ---- Findings ---- */

@@ -1,4 +1,4 @@
-/* What `doctor` knows of each server, what it found, and how it prints that. */
+/* `doctor` collects facts of each server, judges them, and prints its findings. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 struct invocation;
 struct options;
 
-/* What one server tells about itself, as far as this user may ask. */
+/* A server tells these facts about itself, as far as this user may ask. */
 struct facts {
 	struct client *client;
 	const struct server *server; /* the client's */

@@ -12,7 +12,7 @@
 #include "history/events.h"
 #include "output/timestamp.h"
 
-/* Of a list of times. */
+/* The figures of a list of times. */
 enum {
 	MEDIAN,
 	P95,

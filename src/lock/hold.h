@@ -95,7 +95,7 @@ struct member *hold_set_next(const struct hold_set *set, int *at);
  * that turns out to be held no more: call it again until NULL. */
 struct member *hold_set_step(const struct hold_set *set);
 
-/* Of those that are held, one that somebody asks for (release --stop); or NULL. */
+/* Returns a held lock that somebody asks for (release --stop), or NULL. */
 const struct hold *hold_set_asked(const struct hold_set *set);
 
 /* Fills a slot for each lock. Returns when hold_set_step has something to do. */

@@ -48,7 +48,7 @@ enum lock_kind {
 	LOCK_BY_HAND,    /* by acquire without one */
 };
 
-/* What a process wants, in the words of the scripts. */
+/* A process wants a lock in this way, in the words of the scripts. */
 struct lock_wish {
 	const char *mode;
 	char lease[NUMBER_MAX_BYTES];
@@ -66,7 +66,7 @@ struct lock_place {
 	char secret[SECRET_BYTES]; /* of our last request, or "" */
 };
 
-/* What the release tells. */
+/* The release request tells the server this. */
 struct lock_end {
 	bool unused; /* nothing was done under the lock: it is given back at once */
 	char min_hold[NUMBER_MAX_BYTES];

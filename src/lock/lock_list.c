@@ -26,7 +26,7 @@
 #define STATE_PREFIX "fairlock:"
 #define LOG_PREFIX "fairlock_log:"
 
-/* So long somebody waits at a prompt. */
+/* Completion takes no longer: somebody waits at a prompt. */
 #define PROMPT_MS 300
 
 static int no_memory(struct error *err)

@@ -34,7 +34,7 @@ enum lock_part {
 int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
 		   struct error *err);
 
-/* What is done with a lock at its node. Returns 0 or -1. */
+/* The caller's function for each lock; client is connected to its node. Returns 0 or -1. */
 typedef int lock_visit(void *data, const char *name, struct client *client, struct error *err);
 
 /* Finds all locks of all nodes in this way, and visits each. If that fails because a

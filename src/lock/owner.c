@@ -366,7 +366,7 @@ bool want_is_slot(const char *want)
 
 /* ---- Holders: of several, how many they are; of one, who it is ---- */
 
-/* So much of who holds the lock is said in any case. */
+/* A message names the holder with at least this many characters. */
 #define HOLDER_CHARACTERS 12
 
 /* "all 1 slots" would say little; and named slots are none of those that are counted. */
@@ -433,7 +433,7 @@ static void say_slots(char text[OWNER_SHOWN_BYTES], const struct holder *holder)
 		 are_all ? wanted : holder->count, of, verb, lease);
 }
 
-/* Whoever reads it may ask this person. */
+/* A reader of this message can ask the person who holds the lock. */
 static void say_by_hand(char text[OWNER_SHOWN_BYTES], const struct holder *holder)
 {
 	const int64_t now_ms = wall_ms();

@@ -291,7 +291,7 @@ struct wait_times {
 	int64_t above_ms;  /* looking whether a process above us holds the lock */
 };
 
-/* Of the process that is to run COMMAND, and stands by on the connections that are there. */
+/* The guard stands by to run COMMAND, on the connections that are open when it is made. */
 struct wait_standby {
 	bool is_wanted;
 	bool is_there;
@@ -575,7 +575,7 @@ static void watch_outage(struct waiting *w)
 		tell_outage(w);
 }
 
-/* What the line, a report and --verbose tell is the same. */
+/* The waiting line, a report and --verbose say the same sentence. */
 static void report(struct waiting *w)
 {
 	const char *name = w->lock->keys.shown;

@@ -16,7 +16,7 @@
 /* The title, and the line for what is wrong. */
 #define HEAD_ROWS 2
 
-/* Of a terminal that does not know its size. */
+/* The height of a terminal that does not know its size. */
 #define ROWS_USUAL 24
 
 struct screen {

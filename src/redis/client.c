@@ -50,16 +50,16 @@ enum connection_event {
 /* An attempt has this time at least, also if this process was stopped meanwhile. */
 #define ATTEMPT_MIN_MS 50
 
-/* So many replies are taken in one step: the caller has other things to wait for. */
+/* One step takes at most this many replies: the caller has other things to wait for. */
 #define REPLIES_AT_ONCE 100
 
-/* Of so many attempts, one looks for the way to the server anew. */
+/* One attempt of this many looks for the way to the server anew. */
 #define STAYS_MAX 16
 
-/* So long a name can be repeated in a message. */
+/* A message repeats a name that is no longer than this. */
 #define NAME_SHORT_BYTES 20
 
-/* For so long a server may be away before people are told. */
+/* People are told when a server has been away for this long. */
 #define ABSENCE_MS 1000
 
 /* ==== The connection ==== */

@@ -26,7 +26,7 @@ enum connection_stage {
 	CONNECTION_OPEN,       /* HELLO is on its way, more may be sent behind it */
 };
 
-/* What became of the connections since the last answer. */
+/* How the connections have failed since the last answer. */
 enum connection_trouble {
 	TROUBLE_NONE,
 	TROUBLE_AWAY,  /* nobody answers, as the error says: a server may be starting */
@@ -54,7 +54,7 @@ struct route {
 	unsigned redirections; /* since an answer */
 };
 
-/* What people are told: each step with --verbose. */
+/* The client tells people of a server that is away, and with --verbose of each step. */
 struct connection_story {
 	const struct messenger *messenger; /* NULL: nothing is told */
 	int64_t begun_ms;  /* when the first attempt for the next connection began, or 0 */
@@ -138,7 +138,7 @@ enum request_phase {
 	REQUEST_CONFIRMING, /* client->reply is there, and waits for the replicas' word */
 };
 
-/* What a connection has carried, for client.c. */
+/* Requests that were sent, and replies that are owed; client.c alone uses it. */
 struct traffic {
 	enum owed {
 		OWED_CHANNEL, /* the confirmation of a subscription */
@@ -259,7 +259,7 @@ void client_finish(struct client *client, int64_t until_ms);
 
 /* ---- What the client is asked to do is told (--verbose) ---- */
 
-/* What it is about to ask, "who holds lock" and the name, ... */
+/* With --verbose, the client tells its question, "who holds lock" and the name, ... */
 void connection_trace_ask(const struct client *client, const char *question, const char *about);
 
 /* ... and how long the server took to answer. */

@@ -11,7 +11,7 @@ struct script {
 	size_t length;
 };
 
-/* What a user must be allowed to do, as lua/parts/permissions.lua has it: a line for each object,
+/* The permissions that a user needs, from lua/parts/permissions.lua: a line for each object,
  * "OBJECT: COMMANDS; COMMANDS". */
 extern const char script_needs[];
 

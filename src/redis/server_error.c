@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "redis/server.h"
 
-/* So much of a quoted command leaves room for the rest of the message. */
+/* A quoted command is cut here, so that the rest of the message has room. */
 #define UNKNOWN_CHARACTERS 20
 #define DENIED_CHARACTERS 31
 
@@ -220,8 +220,9 @@ const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server 
 
 /* ---- What to do about a failure ---- */
 
-/* Those that are no answer of the server, known by words of ours or of the C library. Without a
- * remedy: that of the next row. The last one of a status is for whatever there may be. */
+/* Failures without an answer of the server, known by words of ours or of the C library. A row
+ * without a remedy has that of the next row. The last row of a status stands for all its other
+ * failures. */
 static const struct failure {
 	enum status status;
 	const char *words;

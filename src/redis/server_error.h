@@ -28,7 +28,7 @@ const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server 
 
 #define REMEDY_MAX_BYTES 512
 
-/* What to do about a failure to reach this server, or to be served by it, for doctor: without a
+/* Doctor prints this remedy when it cannot reach this server, or is not served by it. It has no
  * full stop. Returns remedy. */
 const char *server_error_remedy(char remedy[REMEDY_MAX_BYTES], const struct error *err,
 				const struct server *server);

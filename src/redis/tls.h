@@ -22,7 +22,7 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
  * redis->err is REDIS_ERR_EOF. */
 int tls_shake_hands(struct redisContext *redis, struct error *err);
 
-/* What a handshake waits for, as events of poll. */
+/* Returns the events of poll(2) that the handshake waits for. */
 short tls_awaits(const struct redisContext *redis);
 
 /* hiredis could not read or write, or the other end closed. If redis has a session, puts the cause

@@ -99,7 +99,7 @@ void exec_path(char *const *argv)
 
 /* ---- Does it wait for a disk? ---- */
 
-/* Of Linux: the path is looked up in memory only (EAGAIN), and so is what is read. */
+/* Linux looks the path up in memory only, and reads from memory only; else EAGAIN. */
 #define RESOLVE_CACHED 0x20
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8

@@ -207,7 +207,7 @@ static void set_tokens(const struct hold_set *set)
 	put("FAIRLOCK_TOKENS", tokens);
 }
 
-/* So that inner calls find the same server, and do not say again that nothing names it. */
+/* Inner calls find the same server in this variable, and do not say again that nothing names it. */
 static void set_server(const struct options *options, const struct server *server)
 {
 	if (options->url_is_flag || !options->url)

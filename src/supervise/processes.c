@@ -29,7 +29,7 @@
 #define LOOKING_MS 50
 #define REAPED_AT_ONCE 20000
 
-/* So late may a guard be that kills before its timers continue it, and end it. */
+/* When a guard is this late, a timer continues it (WAKE), and then another one ends it (FUSE). */
 #define WAKE_MS 20
 #define FUSE_MS 1000
 

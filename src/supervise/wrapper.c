@@ -18,7 +18,7 @@
 #include "lock/hold.h"
 #include "supervise/processes.h"
 
-/* So long the wrapper waits for the guard's first SIGKILL, for which there is less time than
+/* The wrapper waits this long for the guard's first SIGKILL: there is less time for that than
  * GUARD_LATE_MS. */
 #define LATE_KILL_MS 30
 
