@@ -34,7 +34,12 @@ class Queue:
             here = [owner for owner, _ in look["queue"]] + look["holders"]
             for owner in here:
                 if self.history.is_redisson(owner):
-                    if owner in seen and self.has_lost_its_place(owner, looks[seen[owner]], look["at"], seen[owner] < index - 1):
+                    was_missed = owner in seen and seen[owner] < index - 1
+                    if (
+                        owner in seen
+                        and self.has_lost_its_place(owner, looks[seen[owner]], look["at"], was_missed)
+                        and not self.is_before_the_same(owner, looks[seen[owner]], look)
+                    ):
                         times[owner] += 1
                         names[owner] = f"{owner} {times[owner]}"
                         self.history.owners[names[owner]] = self.history.owners[owner]
@@ -51,8 +56,17 @@ class Queue:
                     self.history.owners[name] = self.history.owners[owner]
                 self.granted[name] = granted
 
+    def is_before_the_same(self, owner, *looks):
+        """Whether a waiter of ours stood behind a Redisson client in both looks: then a server that lost data had kept its
+        place. A newcomer's place is behind ours, which come back with their tickets."""
+        behind = []
+        for look in looks:
+            order = [other for other, _ in look["queue"]]
+            behind.append(set(order[order.index(owner) :] if owner in order else []))
+        return any(not self.history.is_redisson(other) for other in set.intersection(*behind))
+
     def has_lost_its_place(self, owner, seen, at, was_missed):
-        """Whether the queue was lost after a Redisson client was seen, or it was missed and something had been done to it."""
+        """Whether the queue may be lost since a Redisson client was seen, or it was missed after something was done to it."""
         job = self.history.job_of(self.history.owners[owner])
         if any(event.get("lost") and meets((seen["at"], at), (event["at"], event["until"])) for event in self.history.outages):
             return True
