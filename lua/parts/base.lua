@@ -162,7 +162,6 @@ end
 --   mode          x: one holds it, alone; s: shared holds; =: holds of slots; nil when the lock is free
 --   slots         the holders take slots of this count; nil: nobody counts them
 --   holder        the field of key 1 as our hash knows it, until somebody notices its end
---   is_queued     somebody is in a queue, or was when the script began
 --   is_new        there is no hash of ours yet
 --   spelled       the other spelling of this name that is in use, or nil
 --   ttl           see lock_ttl; the rest is as in our hash
@@ -182,8 +181,8 @@ do
 		slots = key[1] == 'fairlock:slots' and count_of('#' .. key[2]) or nil,
 		holder = holder or nil, token = number(token) or 0, ticket = number(ticket) or 0,
 		grants = number(grants) or 0, start = start or '', ok = ok or '', run = run or '', lost = lost or '',
-		turn = turn or '', newest = newest or '', is_queued = call('EXISTS', LIST, TIMEOUTS, OURS) > 0,
-		is_new = not name, spelled = name and name ~= LOCK and name or nil,
+		turn = turn or '', newest = newest or '', is_new = not name,
+		spelled = name and name ~= LOCK and name or nil,
 	}
 	my_text = mine
 	if lock.spelled then
@@ -220,6 +219,11 @@ if request then
 	asks = strays > left and not word and 'asks ' .. int(strays) or nil
 end
 
+-- Whether somebody may be in a queue.
+local function is_queued()
+	return call('EXISTS', LIST, TIMEOUTS, OURS) > 0
+end
+
 -- In how many ms key 1 expires, unless somebody gives it another time; -1: never; -2: it is not there.
 local function lock_ttl()
 	lock.ttl = lock.ttl or call('PTTL', LOCK)
@@ -230,7 +234,7 @@ end
 -- somebody will ask for the last start.
 local function touch()
 	local ttl = math.max(lock.mode and lock_ttl() or 0, 0) + STATE_TTL_MS
-	local recall = number(match(lock.start, '%d+$')) or 0
+	local recall = number(match(lock.start, '^%S+ %S+ %S+ (%d+)$')) or 0
 	call('PEXPIRE', STATE, int(math.min(math.max(ttl, recall - now), 2 * LONGEST_MS)))
 end
 

@@ -70,8 +70,8 @@ local function grant(mode, waited)
 end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
-if not (word or asks or lock.field or lock.holder or lock.is_queued or want ~= 'x' or ticket or again or
-	newest or period ~= '' or (number(match(lock.run, ' (%d+)$')) or 0) > now) then
+if not (word or asks or lock.field or lock.holder or want ~= 'x' or ticket or again or newest or
+	period ~= '' or (number(match(lock.run, ' (%d+)$')) or 0) > now or is_queued()) then
 	return grant('x', 0)
 end
 

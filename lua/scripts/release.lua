@@ -47,9 +47,9 @@ end
 
 -- Usually a process gives back the only hold of a lock for which nobody waits, and that is all of it.
 local hold = read_hold(id, my_text)
-if hold and mode == 'own' and not (min or word or asks or lock.is_queued) and lock.field == id and
-	lock.holder == id and lock.value == '1' and hold.state == 'held' and hold.since and not hold.keep and
-	hold.notes == '-' and string.sub(hold.holds, 3) == request .. ',' then
+if hold and mode == 'own' and not (min or word or asks) and lock.field == id and lock.holder == id and
+	lock.value == '1' and hold.state == 'held' and hold.since and not hold.keep and hold.notes == '-' and
+	string.sub(hold.holds, 3) == request .. ',' and not is_queued() then
 	call('DEL', LOCK)
 	set_free()
 	forget_hold(hold, 'released', now, status, cause)
