@@ -321,3 +321,21 @@ stop_no_more() {
 	is_free job
 	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | map(select(.event == "released") | .cause) | join(" ")')" 'wrap died'
 }
+
+@test "all of COMMAND is stopped before the first of it is killed: nothing of it can start that anew" {
+	[ "$(id -u)" = 0 ] || skip 'only root may let COMMAND run before wrap'
+	cat >watchers <<'END'
+trap '' TERM
+mkfifo first last
+bash -c 'exec 8>first 9<last; read -r <&9; touch anew' &
+bash -c 'exec 9<first 8>last; touch ready; read -r <&9; touch anew' &
+wait
+END
+	# on the one processor that wrap has, each of them runs before it
+	background taskset -c 0 "$FAIRLOCK" wrap -l 60s -k 100ms job chrt -f 50 bash watchers 2>said
+	WRAPPER=$!
+	wait_until test -e ready
+	run -0 "$FAIRLOCK" release -q --force job
+	ends_with 76 "$WRAPPER"
+	[ ! -e anew ]
+}
