@@ -119,7 +119,11 @@ class Sections(History):
         """Whether the later one has a smaller token because the clock was set back by more than the difference, and the
         server lost the tokens that it had given."""
         times = earlier.at, later.at
-        ms = sum(step["ms"] for step in self.steps if times[0] <= step["at"] <= times[1])
+        # one from before the earlier one counts, too, if its clock had not caught up yet
+        ms = sum(
+            step["ms"] for step in self.steps
+            if times[0] <= step["at"] + max(0, -step["ms"]) * MS and step["at"] <= times[1]
+        )
         has_lost = any(event.get("lost") and meets((event["at"], event["until"]), times) for event in self.outages)
         return has_lost and -ms > earlier.token - later.token
 
