@@ -71,13 +71,12 @@ static void print_wrapped(const char *text, int at, int used, FILE *out)
 static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 {
 	const struct option_words words = option_words(row, bit);
-	const bool is_open = option_is_open(row); /* the value may be left out */
-	const char *before = is_open ? "[=" : *row->argument ? " " : "";
+	const char *before = row->is_open ? "[=" : *row->argument ? " " : "";
 	char left[48], right[200];
 
 	snprintf(left, sizeof(left), row->letter ? "-%c, --%s%s%s%s" : "%c   --%s%s%s%s",
 		 row->letter ? row->letter : ' ', row->name, before, row->argument,
-		 is_open ? "]" : "");
+		 row->is_open ? "]" : "");
 	snprintf(right, sizeof(right), *words.fallback ? "%s (default: %s)" : "%s", words.help,
 		 words.fallback);
 	fprintf(out, "  %-*s", HELP_AT - 3, left);
@@ -89,13 +88,12 @@ static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 static void print_options(const struct command *command, bool of_server, const char *heading,
 			  FILE *out)
 {
-	const struct option_row *row;
 	const char *section = NULL, *told = NULL;
 
-	for (size_t i = 0; (row = option_at(i)); i++) {
+	for (const struct option_row *row = option_rows; row->name; row++) {
 		if (row->section)
 			section = row->section;
-		if ((section == option_at(0)->section) != of_server ||
+		if ((section == option_rows->section) != of_server ||
 		    !option_is_for(row, command->bit, SOURCE_FLAG))
 			continue;
 		if (!told || (!heading && told != section))
@@ -177,7 +175,7 @@ static void tell_server(const struct messenger *messenger, const struct settings
 {
 	char where[WHERE_MAX_BYTES];
 
-	settings_where(&settings->options, option_named("url"), where, sizeof(where));
+	options_where(&settings->options, "url", where);
 	message_step(messenger, "the server is %s (%s)", settings->server.label,
 		     *where ? where : "the default");
 }

@@ -59,20 +59,16 @@ static const struct {
 /* Finds what the word means, or NULL. An option means one that the command has. */
 static const char *find_synonym(const char *word, const struct command *command)
 {
-	char whole[NEAREST_MAX_BYTES + 2], name[NEAREST_MAX_BYTES];
-	const struct option_row *row;
+	char whole[NEAREST_MAX_BYTES + 2];
 
 	snprintf(whole, sizeof(whole), " %.*s ", NEAREST_MAX_BYTES - 1, word);
 	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++) {
 		const char *meant = synonyms[i].meant;
+		/* NULL: a command, or the URL, which all have */
+		const struct option_row *row = *meant == '-' ? option_named(meant + 2) : NULL;
 
-		if (!strstr(synonyms[i].words, whole))
-			continue;
-		if (*meant != '-')
-			return meant;
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(meant + 2, " "), meant + 2);
-		row = option_named(name);
-		return row && option_is_for(row, command->bit, SOURCE_FLAG) ? meant : NULL;
+		if (strstr(synonyms[i].words, whole))
+			return !row || option_is_for(row, command->bit, SOURCE_FLAG) ? meant : NULL;
 	}
 	return NULL;
 }
@@ -131,10 +127,8 @@ static void name_commands(char cause[CAUSE_MAX_BYTES], const struct option_row *
 /* Finds the row of an option as it is written, -x or --name, among those of all commands. */
 static const struct option_row *find_anywhere(const char *option)
 {
-	const struct option_row *row;
-
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if ((row->sources & SOURCE_FLAG) &&
+	for (const struct option_row *row = option_rows; row->name; row++)
+		if (option_is_for(row, COMMAND_ALL, SOURCE_FLAG) &&
 		    (option[1] == '-' ? strcmp(row->name, option + 2) == 0
 				      : row->letter && row->letter == option[1]))
 			return row;
@@ -145,7 +139,7 @@ static const struct option_row *find_anywhere(const char *option)
 static void guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
 			 const struct command *command)
 {
-	const struct option_row *row, *elsewhere = find_anywhere(option);
+	const struct option_row *elsewhere = find_anywhere(option);
 	const char *synonym = find_synonym(option, command);
 	struct nearest nearest;
 	char name[NEAREST_MAX_BYTES];
@@ -153,7 +147,7 @@ static void guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
 	/* --url:URL is meant as --url=URL */
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(option, ":"), option);
 	nearest_begin(&nearest, name[1] == '-' ? name + 2 : "");
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+	for (const struct option_row *row = option_rows; row->name; row++)
 		if (option_is_for(row, command->bit, SOURCE_FLAG))
 			nearest_try(&nearest, row->name);
 	if (synonym)
@@ -176,10 +170,10 @@ void arguments_init(struct arguments *arguments, const struct command *command, 
 static enum argument find_row(struct arguments *arguments, bool is_letter, const char *text,
 			      size_t length)
 {
-	const struct option_row *row, *found = NULL, *other = NULL;
+	const struct option_row *found = NULL, *other = NULL;
 	bool is_whole = false;
 
-	for (size_t i = 0; !is_whole && (row = option_at(i)) != NULL; i++) {
+	for (const struct option_row *row = option_rows; !is_whole && row->name; row++) {
 		if (is_letter ? row->letter != *text : strncmp(row->name, text, length) != 0)
 			continue;
 		/* no abbreviation of another, as --password is of --password-file */
@@ -223,7 +217,7 @@ static enum argument read_long(struct arguments *arguments, char *word)
 	snprintf(arguments->option, sizeof(arguments->option), "%.*s", (int)length, word);
 	if (find_row(arguments, false, word + 2, length - 2) == ARGUMENT_MISTAKE)
 		return ARGUMENT_MISTAKE;
-	if (*arguments->row->argument && (attached || !option_is_open(arguments->row)))
+	if (*arguments->row->argument && (attached || !arguments->row->is_open))
 		return take_value(arguments, attached);
 	strcpy(arguments->cause, "it takes no value");
 	return attached ? ARGUMENT_MISTAKE : ARGUMENT_OPTION;
@@ -319,7 +313,7 @@ int arguments_set(struct options *options, const struct arguments *arguments, st
 	char cause[80];
 
 	assert(row);
-	if (!value && option_is_open(row)) {
+	if (!value && row->is_open) {
 		/* --watch 2 means --watch and NAME 2, but nobody means that */
 		if (options_set(NULL, row, next, flag, command, err) == 0) {
 			snprintf(cause, sizeof(cause),

@@ -20,7 +20,6 @@ enum option_source {
 	SOURCE_FLAG = 1,
 	SOURCE_ENVIRONMENT = 2,
 	SOURCE_FILE = 4,
-	SOURCE_ALL = 7,
 };
 
 /* Where an option was set. */
@@ -122,28 +121,27 @@ struct options {
 	bool version; /* so was --version */
 	struct origin origins[ROWS_MAX];
 	enum password_source password_source;
-	char *url_copy; /* --url with its password, or NULL */
+	char *url_copy; /* --url with its password, from malloc, or NULL */
 };
 
 /* The type of a value, and of its member of struct options; options.c has what each one expects. */
 enum option_kind {
 	OPTION_FLAG,     /* bool; a variable or a file says yes or no */
 	OPTION_TEXT,     /* const char * */
+	OPTION_PASSWORD, /* the same; no flag: everybody can read a command line */
 	OPTION_FILE,     /* the same: a path */
 	OPTION_URL,      /* the same, and may hide a password */
 	OPTION_REASON,   /* the same, for other people to read */
 	OPTION_COLUMNS,  /* the same: of a table */
 	OPTION_COLUMN,   /* the same: one of them */
-	OPTION_OWNER,    /* the same: the id of a holder or a waiter */
 	OPTION_SLOTS,    /* the same: a count, or names with commas */
 	OPTION_SLOT,     /* the same: one that is held */
 	OPTION_ALSO,     /* a list of const char *, ended by NULL: a lock; may be given again */
 	OPTION_DURATION, /* int64_t, in milliseconds */
-	OPTION_PERIOD,   /* the same; a flag may do without a value, and is the fallback then */
 	OPTION_NUMBER,   /* int64_t */
 	OPTION_INT,      /* int or pid_t */
 	OPTION_SIGNAL,   /* int */
-	OPTION_COLOUR,   /* enum colour_choice; a flag may do without, as OPTION_PERIOD */
+	OPTION_COLOUR,   /* enum colour_choice */
 };
 
 /* All there is to know about one option, for the command line, --help, the environment, the
@@ -153,27 +151,25 @@ struct option_row {
 	const char *name;     /* long, without the dashes */
 	const char *argument; /* as --help calls it; "": a flag */
 	const char *help;
+	size_t offset;     /* of its member of struct options */
+	unsigned commands; /* a set of command bits */
+	unsigned sources;  /* a set of enum option_source, beside SOURCE_FLAG */
 	enum option_kind kind;
-	size_t offset;       /* of its member of struct options */
-	unsigned commands;   /* a set of command bits */
-	unsigned sources;    /* a set of enum option_source */
 	char fallback[24];   /* the default, for --help; "": it tells none */
 	int64_t min, max;    /* of a number, or of the length of a text; max 0: no limit */
 	char expects[40];    /* for messages: "a number from 0 to 255"; "": as its kind has it */
+	bool is_open;        /* the value may be left out, else it stands behind `=` */
 	const char *section; /* --help has this heading before the option and those behind it */
 };
 
-/* The index-th row of the table, or NULL behind the last. */
-const struct option_row *option_at(size_t index);
+/* The table, which ends with a row without a name. */
+extern const struct option_row option_rows[];
 
 /* The row with this long name, or NULL. */
 const struct option_row *option_named(const char *name);
 
 /* Whether a source may set the row for one of these commands. */
 bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source);
-
-/* Whether the option's value may be left out; it follows the option's name and `=`. */
-bool option_is_open(const struct option_row *row);
 
 /* The words for an option in --help and completion. */
 struct option_words {
@@ -200,21 +196,15 @@ extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
 /* Sets the defaults. */
 void options_init(struct options *options);
 
-/* Gives back the memory of a --url. */
-void options_free(struct options *options);
-
 /* Whether --help, --version or -o help was given. */
 bool options_want_help(const struct options *options);
 
-/* Where the row was set. */
-const struct origin *options_origin(const struct options *options, const struct option_row *row);
+/* Where the option of this name was set. */
+const struct origin *options_origin(const struct options *options, const char *name);
 
 /* Writes the value of a row, as a configuration file would have it, or its default. */
 void option_show(char *text, size_t size, const struct options *options,
 		 const struct option_row *row);
-
-/* Whether the row is set. */
-bool options_has(const struct options *options, const struct option_row *row);
 
 /* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
  * live as long as *options. With a NULL options it only checks. Returns 0, or -1 as options_refuse
@@ -229,10 +219,12 @@ int options_refuse(const struct option_row *row, const struct origin *origin, co
 
 #define WHERE_MAX_BYTES 600
 
-/* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
-const char *settings_variable(const struct option_row *row, char *name, size_t size);
-
-/* Writes where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
+/* Writes where an option was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
  * default. */
-const char *settings_where(const struct options *options, const struct option_row *row, char *text,
-			   size_t size);
+const char *options_where(const struct options *options, const char *name,
+			  char text[WHERE_MAX_BYTES]);
+
+#define VARIABLE_MAX_BYTES 64
+
+/* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
+const char *option_variable(const struct option_row *row, char name[VARIABLE_MAX_BYTES]);

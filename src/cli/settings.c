@@ -39,6 +39,11 @@ static void keep(struct settings *settings, char *text)
 	settings->owned[i] = text;
 }
 
+static bool is_set(const struct options *options, const char *name)
+{
+	return options_origin(options, name)->source != 0;
+}
+
 /* ---- The environment ---- */
 
 static const char *get_variable(const char *name)
@@ -51,16 +56,14 @@ static const char *get_variable(const char *name)
 static int read_environment(struct options *options, unsigned command, struct error *err)
 {
 	const struct origin origin = {.source = SOURCE_ENVIRONMENT};
-	const struct option_row *row;
-	char name[64];
+	char name[VARIABLE_MAX_BYTES];
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if (options_has(options, row) || !option_is_for(row, command, SOURCE_ENVIRONMENT))
-			continue;
+	for (const struct option_row *row = option_rows; row->name; row++) {
+		const char *value = get_variable(option_variable(row, name));
 
-		const char *value = get_variable(settings_variable(row, name, sizeof(name)));
-
-		if (value && options_set(options, row, value, origin, command, err))
+		if (value && !is_set(options, row->name) &&
+		    option_is_for(row, command, SOURCE_ENVIRONMENT) &&
+		    options_set(options, row, value, origin, command, err))
 			return -1;
 	}
 	return 0;
@@ -85,11 +88,10 @@ static int refuse_key(const struct origin *origin, const char *key, const struct
 		      struct error *err)
 {
 	char shown[SHORT_MAX_BYTES], cause[sizeof(err->text)];
-	const struct option_row *other;
 	struct nearest nearest;
 
 	nearest_begin(&nearest, key);
-	for (size_t i = 0; (other = option_at(i)) != NULL; i++)
+	for (const struct option_row *other = option_rows; other->name; other++)
 		if (other->sources & SOURCE_FILE)
 			nearest_try(&nearest, other->name);
 	shorten_word(shown, key); /* "password: SECRET=" is a key, too */
@@ -136,7 +138,7 @@ static int set_key(struct options *options, unsigned command, const struct origi
 	if (row->kind == OPTION_URL && *value && check_url(row, origin, value, err))
 		return -1;
 	counts = option_is_for(row, command, SOURCE_FILE) &&
-		 (!options_has(options, row) || options_origin(options, row)->path == origin->path);
+		 (!is_set(options, key) || options_origin(options, key)->path == origin->path);
 	return options_set(counts ? options : NULL, row, value, *origin, command, err);
 }
 
@@ -239,7 +241,7 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 /* How far away the source of an option is; INT_MAX: it is not set. */
 static int distance(const struct options *options, const char *name)
 {
-	const struct origin *origin = options_origin(options, option_named(name));
+	const struct origin *origin = options_origin(options, name);
 
 	if (origin->source == SOURCE_FILE && strcmp(origin->path, SYSTEM_FILE) == 0)
 		return SOURCE_FILE + 1;
@@ -252,8 +254,7 @@ static const char *show_where(char shown[SHORT_MAX_BYTES], const struct options 
 {
 	char where[WHERE_MAX_BYTES];
 
-	settings_where(options, option_named(name), where, sizeof(where));
-	return shorten_middle(shown, SHORT_CHARACTERS, where);
+	return shorten_middle(shown, SHORT_CHARACTERS, options_where(options, name, where));
 }
 
 static int copy(const char *text, char **value, struct error *err)
@@ -374,23 +375,16 @@ static int find_sentinel_password(struct settings *settings, struct error *err)
 
 /* ---- Options that depend on each other ---- */
 
-static bool is_set(const struct options *options, const char *name)
-{
-	return options_has(options, option_named(name));
-}
-
 /* On the command line, where the user means it for this command. */
 static bool is_flag(const struct options *options, const char *name)
 {
-	return options_origin(options, option_named(name))->source == SOURCE_FLAG;
+	return options_origin(options, name)->source == SOURCE_FLAG;
 }
 
 static int refuse(const struct options *options, const char *name, const char *cause,
 		  struct error *err)
 {
-	const struct option_row *row = option_named(name);
-
-	return options_refuse(row, options_origin(options, row), cause, err);
+	return options_refuse(option_named(name), options_origin(options, name), cause, err);
 }
 
 /* Options that have no effect without others. A default for all jobs may have none, but for one of
@@ -479,8 +473,8 @@ static int check_once_per(const struct options *options, struct error *err)
 
 	if (!options->once_per_ms || (!is_also && !options->once_ok_ms))
 		return 0;
-	settings_where(options, option_named("once-per"), where, sizeof(where));
-	snprintf(cause, sizeof(cause), "it does not go with the once-per of %s", where);
+	snprintf(cause, sizeof(cause), "it does not go with the once-per of %s",
+		 options_where(options, "once-per", where));
 	return fail_about(err, STATUS_USAGE, "use", is_also ? "--also" : "--once-ok", cause);
 }
 
@@ -563,7 +557,7 @@ int settings_merge(struct settings *settings, const struct command *command, str
 void settings_free(struct settings *settings)
 {
 	server_free(&settings->server);
-	options_free(&settings->options);
+	free(settings->options.url_copy);
 	for (size_t i = 0; i < sizeof(settings->owned) / sizeof(settings->owned[0]); i++)
 		free(settings->owned[i]);
 }

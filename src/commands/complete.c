@@ -103,7 +103,6 @@ static void offer_values(struct completion *completion, const struct option_row 
 static void offer_options(struct completion *completion, char *word)
 {
 	const unsigned bit = completion->command->bit;
-	const struct option_row *row;
 	struct arguments arguments;
 	char meaning[160];
 
@@ -115,7 +114,7 @@ static void offer_options(struct completion *completion, char *word)
 			return;
 		}
 	}
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+	for (const struct option_row *row = option_rows; row->name; row++) {
 		if (!option_is_for(row, bit, SOURCE_FLAG))
 			continue;
 		snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument,

@@ -320,9 +320,7 @@ static int time_is_over(const struct stopping *stopping, int64_t wait_ms, struct
 /* A default of --wait is for those who want the lock. */
 static int64_t wait_of(const struct options *options)
 {
-	const struct origin *origin = options_origin(options, option_named("wait"));
-
-	return origin->source == SOURCE_FLAG ? options->wait_ms : -1;
+	return options_origin(options, "wait")->source == SOURCE_FLAG ? options->wait_ms : -1;
 }
 
 static int ask_and_wait(struct stopping *stopping, struct error *err)

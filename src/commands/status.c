@@ -414,9 +414,8 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 {
 	const struct options *options = invocation->options;
 	/* a default for all commands is no question */
-	const bool is_question =
-		options->quiet && !options->prometheus && !options->watch_ms &&
-		options_origin(options, option_named("quiet"))->source == SOURCE_FLAG;
+	const bool is_question = options->quiet && !options->prometheus && !options->watch_ms &&
+				 options_origin(options, "quiet")->source == SOURCE_FLAG;
 	struct status_view view = {.wants_metrics = options->prometheus, .grants = METRIC_UNKNOWN};
 	struct look look = {.invocation = invocation,
 			    .what = "status",

@@ -306,12 +306,12 @@ static void print_setting(struct report *report, const struct option_row *row)
 	const bool is_password = strcmp(row->name, "password") == 0;
 	const enum password_source password =
 		is_password ? options->password_source : PASSWORD_NONE;
-	const struct option_row *from = is_password ? option_named(passwords[password]) : row;
+	const char *from = is_password ? passwords[password] : row->name;
 	const char *source = sources[options_origin(options, from)->source];
 	char value[512] = "", where[WHERE_MAX_BYTES];
 	bool is_default;
 
-	settings_where(options, from, where, sizeof(where));
+	options_where(options, from, where);
 	if (password == PASSWORD_URL)
 		source = "url";
 	if (password == PASSWORD_SHARED) {
@@ -342,11 +342,9 @@ static void print_setting(struct report *report, const struct option_row *row)
 
 static void print_settings(struct report *report)
 {
-	const struct option_row *row;
-
 	begin(report, "\nSettings", "settings", '[');
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if (row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE))
+	for (const struct option_row *row = option_rows; row->name; row++)
+		if (row->sources)
 			print_setting(report, row);
 	end(report, ']');
 }

@@ -60,7 +60,7 @@ static void parse(struct parsed *parsed)
 
 static void free_parsed(struct parsed *parsed)
 {
-	options_free(&parsed->options);
+	free(parsed->options.url_copy);
 	for (int i = 0; i < parsed->count; i++)
 		free(parsed->words[i]);
 }

@@ -369,7 +369,7 @@ static int run_command(const struct command *command, const char *url, int argc,
 		HOLDS(status != STATUS_OK);
 	}
 	server_free(&server);
-	options_free(&options);
+	free(options.url_copy);
 	return status;
 }
 
