@@ -207,3 +207,11 @@ const char *shell_quote(char *quoted, size_t size, const char *word)
 	snprintf(quoted + length, size - length, "%s", mark);
 	return *word ? NULL : quoted;
 }
+
+const char *shell_name(char *quoted, size_t size, const char *name)
+{
+	const size_t dashes = *name == '-' ? strlen("-- ") : 0;
+
+	memcpy(quoted, "-- ", dashes);
+	return shell_quote(quoted + dashes, size - dashes, name) ? quoted : strcpy(quoted, "NAME");
+}

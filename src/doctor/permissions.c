@@ -22,12 +22,9 @@
 
 int facts_call(struct client *client, const struct request *request, struct error *err)
 {
-	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
-}
-
-bool facts_is_gone(const struct error *err)
-{
-	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command");
+	if (client_call(client, request, clock_ms() + client->timeout_ms, false, err) == 0)
+		return 0;
+	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command") ? -1 : 1;
 }
 
 /* ---- The list ---- */
@@ -107,7 +104,7 @@ static bool is_needed(const char *use, bool is_cluster, const struct options *op
 static int ask(const struct facts *facts, const struct options *options,
 	       const struct lock_keys *keys, struct error *err)
 {
-	const bool is_cluster = strcmp(facts->mode, "cluster") == 0;
+	const bool is_cluster = facts->client->connection.handshake.is_cluster;
 	char done[KEY_MAX_BYTES + 2], channel[KEY_MAX_BYTES + 2]; /* all requests; a waiter */
 	struct request request = {
 		.argv = {"EVAL",         script_text,   "0",       "lock",      keys->name,
@@ -139,7 +136,7 @@ int permissions_ask(struct facts *facts, const struct options *options, struct e
 	reply = facts->client->reply;
 	if (result == 0 && reply_fits(reply, "sss"))
 		snprintf(facts->denied, sizeof(facts->denied), "%s", reply_text(reply, 1));
-	return result < 0 && facts_is_gone(err) ? -1 : 0;
+	return result;
 }
 
 /* ---- Findings ---- */

@@ -30,6 +30,17 @@ static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[
 /* The report lists at most this many findings of a kind; the last one counts the rest. */
 #define ALIKE_MAX 10
 
+const char *facts_text(const struct facts *facts, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (const char *at = facts->text; at && at < facts->text + facts->size;
+	     at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == ':')
+			return at + length + 1;
+	return "";
+}
+
 /* ---- Findings ---- */
 
 /* The finding with this text, or the one that counts those which are not listed, or a new one. */
@@ -250,27 +261,28 @@ static void print_private(struct report *report, const char *software)
 
 static void print_server(struct report *report)
 {
-	static const struct facts unknown = {.mode = ""};
+	static const struct facts unknown = {.size = 0};
 	const struct diagnosis *all = report->all;
 	const struct server *server = all->invocation->server;
 	const bool is_known = all->facts_count > 0;
 	const struct facts *facts = is_known ? all->facts : &unknown;
 	const char *role = !is_known ? "" : facts->is_replica ? "replica" : "master";
-	const char *mode = is_known && server->kind == SERVER_LOCAL      ? "local"
-			   : is_known && server->kind == SERVER_SENTINEL ? "sentinel"
-									 : facts->mode;
+	const char *mode = is_known && server->kind == SERVER_LOCAL ? "local"
+			   : is_known && server->kind == SERVER_SENTINEL
+				   ? "sentinel"
+				   : facts_text(facts, "mode");
 	char software[128] = "", tls[64] = "";
 
 	if (is_known)
-		snprintf(software, sizeof(software), "%s %s, %s, %s", facts->vendor, facts->version,
-			 mode, role);
+		snprintf(software, sizeof(software), "%s %s, %s, %s", facts->vendor,
+			 facts_text(facts, "version"), mode, role);
 	if (facts->tls)
 		snprintf(tls, sizeof(tls), "%s%s", facts->tls,
 			 server->tls_files.insecure ? ", certificate not verified" : "");
 	begin(report, "Server", "server", '{');
 	put(report, "url", "url", server->label);
-	put(report, NULL, "software", facts->software);
-	put(report, NULL, "version", facts->version);
+	put(report, NULL, "software", facts_text(facts, "server"));
+	put(report, NULL, "version", facts_text(facts, "version"));
 	put(report, NULL, "mode", mode);
 	put(report, NULL, "role", role);
 	if (report->options->json)
@@ -285,7 +297,7 @@ static void print_server(struct report *report)
 	put(report, "user", "user", server->user ? server->user : "default");
 	put(report, NULL, "tls", facts->tls);
 	put(report, "TLS", NULL, tls);
-	print_private(report, facts->software);
+	print_private(report, facts_text(facts, "server"));
 	end(report, '}');
 }
 

@@ -20,21 +20,22 @@ struct facts {
 	const struct server *server; /* the client's */
 	const char *user;
 	char address[512];  /* HOST:PORT, or the path of a socket */
-	char software[24];  /* "redis", "valkey" */
-	const char *vendor; /* the same with a capital letter */
-	char version[32];
-	char mode[16];
+	const char *vendor; /* "Redis" or "Valkey" */
 	bool is_replica;
 	const char *tls; /* NULL: none */
 	bool can_read_settings;
 	char denied[160];     /* such as "+info +scan": what the user may not do beside locks */
 	enum grants grants;   /* whether it lets locks be taken now */
 	struct error refusal; /* why not */
-	char *fields;         /* a line "NAME:VALUE" for each field of INFO and each setting */
-	bool has_clock;       /* the user may ask for its time */
-	int64_t ahead_ms;     /* its clock before ours, give or take half of trip_ms */
+	char *text; /* "NAME:VALUE" for each of HELLO, INFO and the settings, NULs between */
+	size_t size;
+	bool has_clock;   /* the user may ask for its time */
+	int64_t ahead_ms; /* its clock before ours, give or take half of trip_ms */
 	int64_t trip_ms;
 };
+
+/* A fact of this name; "": it is not known. */
+const char *facts_text(const struct facts *facts, const char *name);
 
 enum severity {
 	OK,
@@ -95,11 +96,9 @@ void report_print(const struct diagnosis *all);
 
 /* ---- What the user may do (permissions.c) ---- */
 
-/* Sends one request with the client's timeout; the reply is the client's. */
+/* Sends one request with the client's timeout; the reply is the client's. Returns 0; or, with *err,
+ * 1 when the server refuses, and -1 when it is gone, or hangs. */
 int facts_call(struct client *client, const struct request *request, struct error *err);
-
-/* Whether the server is gone, or hangs. Any other answer is a refusal, and no failure. */
-bool facts_is_gone(const struct error *err);
 
 /* Asks what this user may not do beside locks, without trying: facts->denied. Returns -1 if the
  * server is gone. */
