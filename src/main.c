@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "commands/complete.h"
+#include "lock/lock.h"
 #include "lock/owner.h"
 #include "output/table.h"
 
@@ -197,9 +198,24 @@ static void tell_default(struct messenger *messenger, const char *lock)
 		shorten_to(host, 14, us.host));
 }
 
+/* Mistakes in usage are told before the server is asked anything. */
+static int check_names(const struct command *command, const struct invocation *invocation,
+		       struct error *err)
+{
+	const int names = command->runs_words ? 1 : invocation->argc;
+	struct lock_keys keys;
+
+	for (int i = 0; i < names; i++)
+		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
+			return -1;
+	return 0;
+}
+
 static int run_command(const struct command *command, const struct invocation *invocation,
 		       const struct settings *settings, int *status, struct error *err)
 {
+	if (check_names(command, invocation, err) < 0)
+		return -1;
 	tell_server(invocation->messenger, settings);
 	if (command->takes_lock && !invocation->options->url)
 		tell_default(invocation->messenger, invocation->argv[0]);

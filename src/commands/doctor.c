@@ -487,48 +487,42 @@ static void check_clock(struct diagnosis *all, const struct facts *facts)
 
 /* ---- Locks ---- */
 
-struct tally {
-	size_t locks;
-	size_t held;
-	size_t waiters;
-};
-
 #define QUOTED_MAX_BYTES 400
 
-static int look(const struct found *lock, const struct lock_keys *keys, const char *what,
+static int look(struct client *client, const struct lock_keys *keys, const char *what,
 		struct error *err)
 {
 	struct request request;
 
 	wire_look(keys, &request, what);
-	return facts_call(lock->client, &request, err);
+	return facts_call(client, &request, err);
 }
 
-static int check_lease(struct diagnosis *all, struct tally *tally, const struct found *lock,
-		       const struct lock_keys *keys, struct error *err)
+static int check_lease(struct diagnosis *all, const struct lock_keys *keys, struct client *client,
+		       struct error *err)
 {
 	const struct redisReply *reply;
 	char quoted[QUOTED_MAX_BYTES];
 
-	if (look(lock, keys, "status", err) != 0)
+	if (look(client, keys, "status", err) != 0)
 		return -1;
-	reply = lock->client->reply;
+	reply = client->reply;
 	if (!reply_fits(reply, "sii"))
 		return reply_nonsense(err);
 	if (!*reply_text(reply, 0))
 		return 0;
-	tally->held++;
-	shell_name(quoted, sizeof(quoted), lock->name);
+	all->tally.held++;
+	shell_name(quoted, sizeof(quoted), keys->name);
 	if (reply_number(reply, 23) == 1) {
 		find(all, WARNING, "leases",
 		     "The server's clock was ahead. The next process that asks for the lock "
 		     "shortens the lease.",
-		     NULL, "lock %.200s has a longer lease than its holder asked for", lock->name);
+		     NULL, "lock %.200s has a longer lease than its holder asked for", keys->name);
 		advise(all, "fairlock wrap --skip %s true", quoted);
 	}
 	if (reply_number(reply, 2) < 0) {
 		find(all, WARNING, "leases", "Only a release ends it, even if its holder is dead.",
-		     NULL, "lock %.200s has no time to live; its owner is %.80s", lock->name,
+		     NULL, "lock %.200s has no time to live; its owner is %.80s", keys->name,
 		     reply_text(reply, 0));
 		advise(all, "fairlock release --force %s", quoted);
 	}
@@ -550,14 +544,14 @@ static void report_dead(struct diagnosis *all, const char *name, const char *id,
 	       shell_name(quoted, sizeof(quoted), name));
 }
 
-static int check_queue(struct diagnosis *all, struct tally *tally, const struct found *lock,
-		       const struct lock_keys *keys, struct error *err)
+static int check_queue(struct diagnosis *all, const struct lock_keys *keys, struct client *client,
+		       struct error *err)
 {
 	const struct redisReply *queue;
 
-	if (look(lock, keys, "queue", err) != 0)
+	if (look(client, keys, "queue", err) != 0)
 		return -1;
-	queue = lock->client->reply;
+	queue = client->reply;
 	if (!reply_fits(queue, ""))
 		return reply_nonsense(err);
 	for (size_t i = 0; i < reply_count(queue); i++) {
@@ -566,9 +560,9 @@ static int check_queue(struct diagnosis *all, struct tally *tally, const struct 
 		if (!reply_fits(waiter, "sssii"))
 			return reply_nonsense(err);
 		if (reply_number(waiter, 4) == 1)
-			tally->waiters++;
+			all->tally.waiters++;
 		else
-			report_dead(all, lock->name, reply_text(waiter, 0),
+			report_dead(all, keys->name, reply_text(waiter, 0),
 				    reply_number(waiter, 3) == 1);
 	}
 	return 0;
@@ -576,82 +570,68 @@ static int check_queue(struct diagnosis *all, struct tally *tally, const struct 
 
 /* Counts no name that something else uses, nor another spelling of a lock: doctor judges locks
  * only. */
-static int check_lock(struct diagnosis *all, struct tally *tally, const struct found *lock,
-		      struct error *err)
+static int check_lock(void *diagnosis, const char *name, struct client *client, struct error *err)
 {
+	struct diagnosis *all = diagnosis;
 	struct lock_keys keys;
 
-	if (lock_keys_make(&keys, lock->name, err) < 0)
-		return -1;
-	if (check_lease(all, tally, lock, &keys, err) == 0 &&
-	    check_queue(all, tally, lock, &keys, err) == 0) {
-		tally->locks++;
+	if (clock_ms() >= all->until_ms) {
+		all->tally.left++;
 		return 0;
 	}
-	if (err->status == STATUS_UNAVAILABLE)
+	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
-	if (err->status == STATUS_REFUSED)
+	if (check_lease(all, &keys, client, err) == 0 && check_queue(all, &keys, client, err) == 0)
+		all->tally.locks++;
+	else if (err->status == STATUS_UNAVAILABLE)
+		return -1;
+	else if (err->status == STATUS_REFUSED)
 		find(all, NOTE, "locks", "doctor cannot judge it.",
 		     "give the user what fairlock doctor --acl NAME prints",
-		     "this user may not look at lock %.300s", lock->name);
+		     "this user may not look at lock %.300s", name);
 	else
 		find(all, err->status == STATUS_CONFIG ? ERROR : NOTE, "locks",
 		     "No lock of this name can be taken.", "use another name", "%.400s", err->text);
 	return 0;
 }
 
-/* Checks the locks that the user named, wherever they are, or those in the list. */
-static int check_each(struct diagnosis *all, const struct lock_list *names, struct error *err)
+/* Checks the locks that the user named, wherever they are. */
+static int check_named(struct diagnosis *all, struct error *err)
 {
 	const struct invocation *invocation = all->invocation;
-	const size_t named = (size_t)invocation->argc, count = named ? named : names->count;
 	struct client client;
-	const int64_t until_ms = clock_ms() + CHECKING_MS;
-	struct tally tally = {0};
-	size_t tried = 0;
 	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	client.connection.story.messenger = invocation->messenger;
-	for (; result == 0 && tried < count && clock_ms() < until_ms; tried++) {
-		const struct found one = {named ? invocation->argv[tried] : names->list[tried].name,
-					  named ? &client : names->list[tried].client};
-
-		result = check_lock(all, &tally, &one, err);
-	}
+	for (int i = 0; result == 0 && i < invocation->argc; i++)
+		result = check_lock(all, invocation->argv[i], &client, err);
 	client_close(&client);
-	if (result < 0)
-		return -1;
-	if (tried < count)
-		find(all, NOTE, "locks", NULL, NULL,
-		     "only %zu of %zu were looked at: it took too long", tried, count);
-	pass(all, "locks", "%zu looked at, %zu held; %zu waiter%s present", tally.locks, tally.held,
-	     tally.waiters, tally.waiters == 1 ? "" : "s");
-	return 0;
+	return result;
 }
 
 /* Returns 0, or -1 when the server cannot be asked any more. */
 static int check_locks(struct diagnosis *all, struct error *err)
 {
 	static const char unseen[] = "doctor cannot see locks without an end, nor dead waiters.";
-	const struct invocation *invocation = all->invocation;
-	const bool is_listed = invocation->argc == 0;
+	const bool is_listed = all->invocation->argc == 0;
 	const char *scan = strstr(all->facts->denied, "+scan");
-	struct lock_list names = {0};
+	const struct tally *tally = &all->tally;
+	const int64_t timeout_ms = all->invocation->options->connect_timeout_ms;
 	int result = 0;
 
-	if (is_listed && !scan)
-		result = lock_list_find(&names, &all->nodes,
-					clock_ms() + invocation->options->connect_timeout_ms, err);
+	all->until_ms = clock_ms() + CHECKING_MS;
+	if (!is_listed)
+		result = check_named(all, err);
+	else if (!scan)
+		result = for_each_lock(&all->nodes, LOCK_STATE, clock_ms() + timeout_ms, check_lock,
+				       all, err);
 	if (is_listed && (scan || (result < 0 && err->status == STATUS_REFUSED))) {
 		find(all, NOTE, "locks", unseen,
 		     "name the locks: fairlock doctor NAME...; or give the user +scan and all keys",
 		     "not known: this user may not list them");
-		result = 0;
-	} else if (result == 0) {
-		result = check_each(all, &names, err);
+		return 0;
 	}
-	lock_list_free(&names);
 	/* another finding says why: the cluster lacks a part, or the server a command */
 	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
 	    (cluster_nodes_unseen(&all->nodes) || strstr(err->text, "unknown command") ||
@@ -660,7 +640,14 @@ static int check_locks(struct diagnosis *all, struct error *err)
 		     "some were not looked at: %s", err->text);
 		return 0;
 	}
-	return result;
+	if (result < 0)
+		return -1;
+	if (tally->left > 0)
+		find(all, NOTE, "locks", NULL, NULL, "%zu were not looked at: it took too long",
+		     tally->left);
+	pass(all, "locks", "%zu looked at, %zu held; %zu waiter%s present", tally->locks,
+	     tally->held, tally->waiters, tally->waiters == 1 ? "" : "s");
+	return 0;
 }
 
 /* ---- All of it ---- */
@@ -803,12 +790,8 @@ static int print_acl(const struct invocation *invocation, struct error *err)
 static int run_doctor(const struct invocation *invocation, int *status, struct error *err)
 {
 	struct diagnosis diagnosis;
-	struct lock_keys keys;
 	int result;
 
-	for (int i = 0; i < invocation->argc; i++)
-		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
-			return -1;
 	if (invocation->options->acl)
 		return print_acl(invocation, err);
 	result = diagnose(&diagnosis, invocation, err);

@@ -88,15 +88,8 @@ static int look_at_all(struct look *look, struct error *err)
 
 int look_at_locks(struct look *look, struct error *err)
 {
-	const struct invocation *invocation = look->invocation;
-	struct lock_keys keys;
-
-	/* mistakes in usage are told before the server is asked anything */
-	for (int i = 0; i < invocation->argc; i++)
-		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
-			return -1;
 	look->unseen = -1;
-	return invocation->argc > 0 ? look_at_named(look, err) : look_at_all(look, err);
+	return look->invocation->argc > 0 ? look_at_named(look, err) : look_at_all(look, err);
 }
 
 /* The table is there in any case, or NULL. */

@@ -73,6 +73,11 @@ struct diagnosis {
 	struct finding findings[FINDINGS_MAX];
 	size_t count;
 	enum severity worst;
+	int64_t until_ms; /* so long locks are looked at */
+	struct tally {
+		size_t locks, held, waiters;
+		size_t left; /* so many locks took too long */
+	} tally;
 	struct finding *last; /* for advise */
 	const char *place;    /* the server whose findings are added now, or NULL */
 	bool is_explained;    /* a finding says why that server takes no writes */
