@@ -282,10 +282,10 @@ static int add_lines(const struct history *history, struct table *table,
 
 /* The groups of a time: 1 day (2 a word, or 3 year, 4 month, 5 day), 6 clock (7 separator, 8 hour,
  * 9 minute, 10 second, 11 fraction), 12 zone (13 hours, 14 minutes). */
-#define TWO "([0-9]{2})"
+#define TWO "([0-9][0-9])"
 #define GROUPS 15
 static const char time_form[] = "^((today|yesterday)|([0-9]{4})-" TWO "-" TWO ")?"
-				"(([ T]?)([0-9]{1,2}):" TWO "(:[0-9]{2}(\\.[0-9]+)?)?"
+				"(([ T]?)([0-9]{1,2}):" TWO "(:[0-9][0-9](\\.[0-9]+)?)?"
 				"(Z|[+-]" TWO ":?" TWO ")?)?$";
 
 /* The number in a group, 0 if the text has none there. */
