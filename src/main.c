@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/message.h"
 #include "base/signals.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "commands/complete.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
 #include "output/table.h"
@@ -52,22 +52,8 @@ static void block_output(void)
 #define HELP_AT 31 /* the column where the texts begin */
 #define HELP_WIDTH 79
 
-/* Prints words from column `at` on; used: so many columns of the first line are taken. */
-static void print_wrapped(const char *text, int at, int used, FILE *out)
-{
-	while (*text) {
-		const int length = (int)strcspn(text, " ");
-
-		if (used + 1 + length > HELP_WIDTH) {
-			fprintf(out, "\n%*s", at - 1, "");
-			used = at - 1;
-		}
-		fprintf(out, " %.*s", length, text);
-		used += 1 + length;
-		text += length + (text[length] == ' ');
-	}
-	putc('\n', out);
-}
+/* All texts are ASCII. */
+static const struct terminal plain;
 
 static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 {
@@ -80,8 +66,9 @@ static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 		 row->is_open ? "]" : "");
 	snprintf(right, sizeof(right), *words.fallback ? "%s (default: %s)" : "%s", words.help,
 		 words.fallback);
-	fprintf(out, "  %-*s", HELP_AT - 3, left);
-	print_wrapped(right, HELP_AT, strlen(left) < HELP_AT - 2 ? HELP_AT - 1 : HELP_WIDTH, out);
+	fprintf(out, "  %-*s", HELP_AT - 2, left);
+	terminal_wrap(&plain, out, right, HELP_AT,
+		      strlen(left) < HELP_AT - 2 ? HELP_AT : HELP_WIDTH, HELP_WIDTH);
 }
 
 /* Prints the options of the server, which are the first section, or the others. heading: one for
@@ -115,7 +102,7 @@ static void print_column_names(const struct layout *layout)
 			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
 						   length > 0 ? ", " : "", column_name(layout, id));
 	fputs(title, stdout);
-	print_wrapped(names, 2, (int)strlen(title), stdout);
+	terminal_wrap(&plain, stdout, names, 2, (int)strlen(title), HELP_WIDTH);
 	putchar('\n');
 }
 

@@ -67,3 +67,7 @@ extern const struct command *const all_commands[];
 /* Stands for the words before the command's name: it has the options of all commands, and no
  * others. */
 extern const struct command front_command;
+
+/* The words behind "fairlock --complete": those of a command line, up to the one that is being
+ * completed, which may be empty. */
+void complete(int argc, char **argv);

@@ -29,15 +29,6 @@ struct origin {
 	unsigned line;
 };
 
-/* Where the server's password comes from. */
-enum password_source {
-	PASSWORD_NONE,
-	PASSWORD_URL,
-	PASSWORD_TEXT, /* a variable, or a line of a configuration file */
-	PASSWORD_FILE,
-	PASSWORD_SHARED, /* REDISCLI_AUTH */
-};
-
 #define ROWS_MAX 64
 
 /* How often --also may be given. */
@@ -120,8 +111,8 @@ struct options {
 	bool help;    /* --help was given: the other options do not count */
 	bool version; /* so was --version */
 	struct origin origins[ROWS_MAX];
-	enum password_source password_source;
-	char *url_copy; /* --url with its password, from malloc, or NULL */
+	const char *password_from; /* an option, or "REDISCLI_AUTH"; NULL: there is no password */
+	char *url_copy;            /* --url with its password, from malloc, or NULL */
 };
 
 /* The type of a value, and of its member of struct options; options.c has what each one expects. */

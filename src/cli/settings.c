@@ -23,6 +23,7 @@
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors write it; it says nothing */
 #define BLANKS " \t\r"
 #define CI_REPORT_MS 60000
+#define SHARED "REDISCLI_AUTH" /* redis-cli(1) reads it, too */
 
 static int no_memory(struct error *err)
 {
@@ -300,52 +301,48 @@ static int read_password_file(struct settings *settings, const char *path, char 
 	return make_absolute(settings, kept, err);
 }
 
-/* A password counts that is as near as the URL, or nearer: one from farther away is for another
- * server. */
-static enum password_source choose_password(const struct settings *settings, const char *shared)
+/* Returns the option that has the password, SHARED, or NULL. A password counts that is as near as
+ * the URL, or nearer: one from farther away is for another server. */
+static const char *choose_password(const struct settings *settings, const char *shared)
 {
 	const struct options *options = &settings->options;
 	const int url = distance(options, "url"), text = distance(options, "password"),
 		  file = distance(options, "password-file");
 
 	if (text <= url && text <= file)
-		return PASSWORD_TEXT;
+		return "password";
 	if (file <= url)
-		return PASSWORD_FILE;
+		return "password-file";
 	if (settings->server.password)
-		return PASSWORD_URL;
-	return shared && url >= SOURCE_ENVIRONMENT ? PASSWORD_SHARED : PASSWORD_NONE;
+		return "url";
+	return shared && url >= SOURCE_ENVIRONMENT ? SHARED : NULL;
 }
 
 static int find_password(struct settings *settings, struct error *err)
 {
-	static const char *const names[] = {[PASSWORD_URL] = "url",
-					    [PASSWORD_TEXT] = "password",
-					    [PASSWORD_FILE] = "password-file"};
 	struct options *options = &settings->options;
 	struct server *server = &settings->server;
-	const char *shared = get_variable("REDISCLI_AUTH"), *fault;
-	char from[SHORT_MAX_BYTES] = "REDISCLI_AUTH", *own = server->password;
-	enum password_source source;
+	const char *shared = get_variable(SHARED), *name, *fault;
+	char from[SHORT_MAX_BYTES] = SHARED, *own = server->password;
 	int failed = 0;
 
 	server->password_words = settings->password_words;
 	if (server->kind == SERVER_LOCAL)
 		return 0;
-	source = options->password_source = choose_password(settings, shared);
-	if (source == PASSWORD_NONE) {
+	name = options->password_from = choose_password(settings, shared);
+	if (!name) {
 		snprintf(settings->password_words, PASSWORD_WORDS_BYTES,
 			 "a password: %s--password-file",
 			 distance(options, "url") == SOURCE_FLAG ? "" : "FAIRLOCK_PASSWORD or ");
 		return 0;
 	}
-	if (source != PASSWORD_SHARED)
-		show_where(from, options, names[source]);
-	if (source == PASSWORD_FILE)
+	if (strcmp(name, SHARED) != 0)
+		show_where(from, options, name);
+	if (strcmp(name, "password-file") == 0)
 		failed = read_password_file(settings, options->password_file, &server->password,
 					    &server->password_file, err);
-	else if (source != PASSWORD_URL)
-		failed = copy(source == PASSWORD_TEXT ? options->password : shared,
+	else if (strcmp(name, "url") != 0)
+		failed = copy(strcmp(name, "password") == 0 ? options->password : shared,
 			      &server->password, err);
 	if (server->password != own)
 		free(own);

@@ -1,7 +1,13 @@
-/* Reads the words as a command would, but passes over mistakes: a prompt is no place for them. Asks
- * the server quickly or not at all. */
-#include "commands/complete.h"
-
+/* fairlock --complete WORD...: prints the words that a shell may offer in the place of the last
+ * WORD, one candidate a line: the whole word, and behind a tab its meaning, if there is something
+ *to say. A line that begins with a tab leaves the work to the shell:
+ *
+ *	TAB files N     file names; N bytes of the word come before the file name
+ *	TAB command N   a command line of its own, that begins with the N-th WORD
+ *	                (the first is 0)
+ *
+ * It reads the words as a command would, but passes over mistakes: a prompt is no place for them.
+ * It asks the server quickly or not at all. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -15,7 +16,7 @@
 #include "redis/server_error.h"
 
 /* A finding with its servers. */
-#define LINE_MAX_BYTES 2048
+#define LINE_MAX_BYTES WRAPPED_MAX_BYTES
 
 #define WIDTH_MOST 100 /* longer lines are hard to read */
 #define WIDTH_LEAST 50
@@ -123,32 +124,10 @@ void advise(struct diagnosis *all, const char *remedy, ...)
 
 /* ---- For people ---- */
 
-/* Prints words behind TEXT_AT, the first where the cursor is, and ends the line. A word that is
- * too long stands uncut on a line of its own, so that it can be copied. */
 static void print_wrapped(const struct terminal *terminal, const char *text)
 {
-	const int width = terminal->columns > WIDTH_MOST    ? WIDTH_MOST
-			  : terminal->columns < WIDTH_LEAST ? WIDTH_LEAST
-							    : terminal->columns;
-	char copy[LINE_MAX_BYTES], *rest;
-	int used = TEXT_AT;
-
-	snprintf(copy, sizeof(copy), "%s", text);
-	tame(copy);
-	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-		const int columns = terminal_width(terminal, word);
-
-		if (used > TEXT_AT && used + 1 + columns > width) {
-			printf("\n%*s", TEXT_AT, "");
-			used = TEXT_AT;
-		} else if (used > TEXT_AT) {
-			putchar(' ');
-			used++;
-		}
-		fputs(word, stdout);
-		used += columns;
-	}
-	putchar('\n');
+	terminal_wrap(terminal, stdout, text, TEXT_AT, TEXT_AT,
+		      MIN(MAX(terminal->columns, WIDTH_LEAST), WIDTH_MOST));
 }
 
 static const char *write_text(char text[LINE_MAX_BYTES], const struct finding *finding)
@@ -301,47 +280,41 @@ static void print_server(struct report *report)
 	end(report, '}');
 }
 
-/* Prints an option with the source that has set it; of a password only the source. Several may have
- * one: options->password_source is the one that counts. */
+/* Prints an option with the source that has set it; of a password only the source. */
 static void print_setting(struct report *report, const struct option_row *row)
 {
 	static const char *const sources[] = {[0] = "default",
 					      [SOURCE_FLAG] = "flag",
 					      [SOURCE_ENVIRONMENT] = "environment",
 					      [SOURCE_FILE] = "file"};
-	static const char *const passwords[] = {[PASSWORD_NONE] = "password",
-						[PASSWORD_URL] = "url",
-						[PASSWORD_TEXT] = "password",
-						[PASSWORD_FILE] = "password-file",
-						[PASSWORD_SHARED] = "password"};
 	const struct options *options = report->options;
-	const bool is_password = strcmp(row->name, "password") == 0;
-	const enum password_source password =
-		is_password ? options->password_source : PASSWORD_NONE;
-	const char *from = is_password ? passwords[password] : row->name;
-	const char *source = sources[options_origin(options, from)->source];
-	char value[512] = "", where[WHERE_MAX_BYTES];
+	const bool is_password = row->kind == OPTION_PASSWORD;
+	const char *from = is_password ? options->password_from : row->name;
+	const char *source = "default";
+	char value[512] = "", where[WHERE_MAX_BYTES] = "";
 	bool is_default;
 
-	options_where(options, from, where);
-	if (password == PASSWORD_URL)
-		source = "url";
-	if (password == PASSWORD_SHARED) {
-		source = sources[SOURCE_ENVIRONMENT];
-		strcpy(where, "REDISCLI_AUTH");
+	if (from && option_named(from)) {
+		source = sources[options_origin(options, from)->source];
+		options_where(options, from, where);
+	} else if (from) { /* a variable of other programs */
+		source = "environment";
+		strcpy(where, from);
 	}
+	if (is_password && from && strcmp(from, "url") == 0)
+		source = "url";
 	if (row->kind == OPTION_URL)
 		snprintf(value, sizeof(value), "%s", report->all->invocation->server->label);
 	else if (!is_password)
 		option_show(value, sizeof(value), options, row);
-	is_default = source == sources[0] || (is_password && password == PASSWORD_NONE);
+	is_default = !*where;
 	if (report->options->json) {
 		json_break_line(&report->json);
 		json_open(&report->json, NULL, '{');
 		json_text(&report->json, "name", row->name);
 		json_text(&report->json, "value", value);
-		json_text(&report->json, "source", is_default ? "default" : source);
-		json_text(&report->json, "where", is_default ? NULL : where);
+		json_text(&report->json, "source", source);
+		json_text(&report->json, "where", where);
 		json_close(&report->json, '}');
 	} else if (!is_default || row->kind == OPTION_URL || options->verbose) {
 		print_line(&report->terminal, row->name,

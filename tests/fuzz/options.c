@@ -13,7 +13,6 @@
 #include "base/signals.h"
 #include "cli/args.h"
 #include "cli/command.h"
-#include "commands/complete.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
 #include "parts/commands.h"
