@@ -40,47 +40,9 @@ struct column {
 			   * with -o; NULL: in any case */
 };
 
-#define COLUMN(id, ...) [COLUMN_##id] = {.name = #id, __VA_ARGS__}
+#define COLUMN(id, ...) [COLUMN_##id] = {.name = #id, __VA_ARGS__},
 
-/* A column means the same in all tables. */
-static const struct column columns[COLUMN_COUNT] = {
-	COLUMN(NAME, "name of the lock", .least = 12),
-	COLUMN(TIME, "when it happened", .kind = EXACT_TIME),
-	COLUMN(POSITION, "place in the queue; 1 is next", .kind = NUMBER),
-	COLUMN(EVENT, "what happened to the lock"),
-	COLUMN(STATE, "free, held or kept", .least = 22),
-	COLUMN(MODE, "exclusive, shared or slots", .spare = 10, .dull = "exclusive"),
-	COLUMN(SLOT, "slot of the holder", .least = 4, .dull = ""),
-	COLUMN(SLOTS, "slots that the waiter wants: how many, or their names", .kind = LIST,
-	       .least = 5, .dull = ""),
-	COLUMN(OWNER, "owner ID, for --owner and --remove", .spare = 9),
-	COLUMN(HOST, "host of the process", .least = 8, .spare = 1),
-	COLUMN(PID, "process ID", .kind = NUMBER, .spare = 5),
-	COLUMN(USER, "user of the process", .least = 6, .spare = 4),
-	COLUMN(COMMAND, "command of the process", .least = 10),
-	COLUMN(REASON, "why the process wants the lock: its --reason", .least = 8, .spare = 2,
-	       .dull = ""),
-	COLUMN(CLIENT, "fairlock or redisson"),
-	COLUMN(HELD_MS, "how long the lock is or was held, in milliseconds", .kind = NUMBER),
-	COLUMN(LEASE_MS, "how long the lease still lasts, in milliseconds", .kind = NUMBER),
-	COLUMN(UNTIL, "when the lease ends, or the time for which it is kept", .kind = TIME),
-	COLUMN(HOLDS, "how many times the owner holds the lock", .kind = NUMBER),
-	COLUMN(TOKEN, "fencing token, which grows with each grant", .kind = NUMBER),
-	COLUMN(WAITERS, "how many processes wait for the lock", .kind = NUMBER),
-	COLUMN(LAST_START, "when a command of the lock was started last", .kind = TIME),
-	COLUMN(LAST_OK, "when a command of the lock last ended with 0", .kind = TIME),
-	COLUMN(WAITING_MS, "how long the process has waited, in milliseconds", .kind = NUMBER),
-	COLUMN(PRESENT, "whether the process is connected", .kind = BOOLEAN),
-	COLUMN(WAITED_MS, "how long the process had waited, in milliseconds", .kind = NUMBER),
-	COLUMN(STATUS, "exit status of the command, as a shell shows it", .kind = NUMBER),
-	COLUMN(CAUSE, "why the command ended", .least = 8, .spare = 6),
-	COLUMN(BY, "who broke, asked or removed it", .least = 10, .spare = 8, .dull = ""),
-	COLUMN(HELD, "how long the lock is or was held", .kind = DURATION, .spare = 3),
-	COLUMN(LEASE, "how long the lease still lasts", .kind = DURATION, .spare = 7),
-	COLUMN(WAITING, "how long the process has waited", .kind = DURATION),
-	COLUMN(WAITED, "how long the process had waited", .kind = DURATION, .spare = 4),
-	COLUMN(WHO, "user and host of the process", .least = 11, .spare = 1),
-};
+static const struct column columns[COLUMN_COUNT] = {COLUMNS(COLUMN)};
 
 /* A column of the layout that is to be printed. */
 struct chosen {
