@@ -215,6 +215,7 @@ bool option_is_for(const struct option_row *row, unsigned commands, enum option_
 	/* a lease in a file is for new holds: one that is renewed keeps its own */
 	if (commands == COMMAND_RENEW && source != SOURCE_FLAG && row->commands != COMMAND_ALL)
 		return false;
+	/* everybody could read a password on a command line */
 	return (row->commands & commands) &&
 	       (source == SOURCE_FLAG ? row->kind != OPTION_PASSWORD : row->sources & source);
 }
@@ -357,30 +358,16 @@ static int parse_colour(const char *value, int64_t *number)
 	return -1;
 }
 
-/* How a kind is read, and what its member of struct options is. */
+/* The type of a member of struct options */
+enum member { A_TEXT, A_LIST, A_BOOL, AN_INT, AN_INT64 };
+
+#define KIND(name, ...) [OPTION_##name] = {__VA_ARGS__},
+
 static const struct {
 	int (*parse)(const char *value, int64_t *number);
-	enum { A_TEXT, A_LIST, A_BOOL, AN_INT, AN_INT64 } member;
+	enum member member;
 	const char *expects;
-} kinds[] = {
-	[OPTION_FLAG] = {parse_flag, A_BOOL, "yes or no"},
-	[OPTION_TEXT] = {parse_text, A_TEXT, "a text"},
-	[OPTION_PASSWORD] = {parse_text, A_TEXT, "a text"},
-	[OPTION_FILE] = {parse_word, A_TEXT, "a path"},
-	[OPTION_URL] = {parse_word, A_TEXT, "a URL"},
-	[OPTION_REASON] = {parse_reason, A_TEXT,
-			   "at most 200 bytes of UTF-8 without control characters"},
-	[OPTION_COLUMNS] = {parse_word, A_TEXT, "a list of columns"},
-	[OPTION_COLUMN] = {parse_word, A_TEXT, "a column"},
-	[OPTION_SLOTS] = {parse_slots, A_TEXT, "a number of slots, or their names"},
-	[OPTION_SLOT] = {parse_slot, A_TEXT, "one slot"},
-	[OPTION_ALSO] = {parse_word, A_LIST, "a NAME"},
-	[OPTION_DURATION] = {duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)"},
-	[OPTION_NUMBER] = {parse_number, AN_INT64, "a number"},
-	[OPTION_INT] = {parse_number, AN_INT, "a number"},
-	[OPTION_SIGNAL] = {parse_signal, AN_INT, "a signal"},
-	[OPTION_COLOUR] = {parse_colour, AN_INT, "auto, always or never"},
-};
+} kinds[] = {OPTION_KINDS(KIND)};
 
 _Static_assert(sizeof(pid_t) == sizeof(int) && sizeof(enum colour_choice) == sizeof(int),
 	       "AN_INT is for process ids and colours, too");

@@ -115,25 +115,28 @@ struct options {
 	char *url_copy;            /* --url with its password, from malloc, or NULL */
 };
 
-/* The type of a value, and of its member of struct options; options.c has what each one expects. */
-enum option_kind {
-	OPTION_FLAG,     /* bool; a variable or a file says yes or no */
-	OPTION_TEXT,     /* const char * */
-	OPTION_PASSWORD, /* the same; no flag: everybody can read a command line */
-	OPTION_FILE,     /* the same: a path */
-	OPTION_URL,      /* the same, and may hide a password */
-	OPTION_REASON,   /* the same, for other people to read */
-	OPTION_COLUMNS,  /* the same: of a table */
-	OPTION_COLUMN,   /* the same: one of them */
-	OPTION_SLOTS,    /* the same: a count, or names with commas */
-	OPTION_SLOT,     /* the same: one that is held */
-	OPTION_ALSO,     /* a list of const char *, ended by NULL: a lock; may be given again */
-	OPTION_DURATION, /* int64_t, in milliseconds */
-	OPTION_NUMBER,   /* int64_t */
-	OPTION_INT,      /* int or pid_t */
-	OPTION_SIGNAL,   /* int */
-	OPTION_COLOUR,   /* enum colour_choice */
-};
+/* The kinds of values: each with its parser and the type of its member of struct options, which
+ * options.c knows, and what is expected of it, for messages. */
+#define OPTION_KINDS(X)                                                                            \
+	X(FLAG, parse_flag, A_BOOL, "yes or no")                                                   \
+	X(TEXT, parse_text, A_TEXT, "a text")                                                      \
+	X(PASSWORD, parse_text, A_TEXT, "a text")                                                  \
+	X(FILE, parse_word, A_TEXT, "a path")                                                      \
+	X(URL, parse_word, A_TEXT, "a URL")                                                        \
+	X(REASON, parse_reason, A_TEXT, "at most 200 bytes of UTF-8 without control characters")   \
+	X(COLUMNS, parse_word, A_TEXT, "a list of columns")                                        \
+	X(COLUMN, parse_word, A_TEXT, "a column")                                                  \
+	X(SLOTS, parse_slots, A_TEXT, "a number of slots, or their names")                         \
+	X(SLOT, parse_slot, A_TEXT, "one slot")                                                    \
+	X(ALSO, parse_word, A_LIST, "a NAME")                                                      \
+	X(DURATION, duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)")                      \
+	X(NUMBER, parse_number, AN_INT64, "a number")                                              \
+	X(INT, parse_number, AN_INT, "a number")                                                   \
+	X(SIGNAL, parse_signal, AN_INT, "a signal")                                                \
+	X(COLOUR, parse_colour, AN_INT, "auto, always or never")
+
+#define OPTION_KIND(name, ...) OPTION_##name,
+enum option_kind { OPTION_KINDS(OPTION_KIND) };
 
 /* All there is to know about one option, for the command line, --help, the environment, the
  * configuration files and completion. */
