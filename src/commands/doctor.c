@@ -194,14 +194,10 @@ static int collect(struct facts *facts, struct client *client, const struct opti
 
 /* ---- One server ---- */
 
-/* Proposes a value for a setting. */
-static void advise_setting(struct diagnosis *all, const char *setting)
-{
-	advise(all,
-	       "CONFIG SET %s, and the same setting in its configuration file: a restart forgets "
-	       "CONFIG SET",
-	       setting);
-}
+/* The remedy is another value of a setting. */
+#define SETTING(words)                                                                             \
+	"CONFIG SET " words ", and the same setting in its configuration file: a restart forgets " \
+	"CONFIG SET"
 
 static bool is_private(const struct facts *facts)
 {
@@ -257,13 +253,12 @@ static void check_memory(struct diagnosis *all, const struct facts *facts)
 
 	if (most < 0 || !*policy)
 		return;
-	if (evicts) {
+	if (evicts)
 		find(all, ERROR, "memory",
 		     "When memory is full, the server deletes keys, locks too: two jobs may hold "
 		     "one lock.",
-		     NULL, "maxmemory is set, and maxmemory-policy is %s", policy);
-		advise_setting(all, "maxmemory-policy noeviction");
-	}
+		     SETTING("maxmemory-policy noeviction"),
+		     "maxmemory is set, and maxmemory-policy is %s", policy);
 	/* being asked takes memory, too: what the server did decides, if it is known */
 	if (most > 0 && used >= most &&
 	    (facts->grants == GRANTS_NONE || (facts->grants == GRANTS_NOT_KNOWN && !evicts))) {
@@ -318,12 +313,11 @@ static void check_persistence(struct diagnosis *all, const struct facts *facts)
 		find(all, is_never ? WARNING : NOTE, "persistence",
 		     "After a restart or a crash the server may have forgotten locks. Each wrap "
 		     "takes its lock again, unless another job was first.",
-		     NULL, "%s",
+		     SETTING("appendonly yes"), "%s",
 		     is_never ? "nothing is written to disk"
 		     : *facts_text(facts, "save")
 			     ? "snapshots only, no append-only file"
 			     : "no append-only file; whether it takes snapshots is not known");
-		advise_setting(all, "appendonly yes");
 	}
 }
 

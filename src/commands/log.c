@@ -221,18 +221,16 @@ static void free_events(struct history *history)
 #define JSON                                                                                       \
 	"NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,BY,"      \
 	"STATUS,CAUSE"
-#define LAYOUT(begin)                                                                              \
-	{                                                                                          \
-		.name = "log", .columns = JSON ",WAITED,HELD,WHO",                                 \
-		.people = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY",    \
-		.screen = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY",          \
-		.raw = begin "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",         \
-		.json = JSON, .nothing = "no events",                                              \
-	}
 
-/* The log of one lock does not repeat its name. */
-static const struct layout log_layout = LAYOUT("TIME,NAME,");
-static const struct layout log_layout_of_one = LAYOUT("TIME,");
+static const struct layout log_layout = {
+	.name = "log",
+	.columns = JSON ",WAITED,HELD,WHO",
+	.people = "TIME,NAME,EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY",
+	.screen = "TIME,NAME,EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY",
+	.raw = "TIME,NAME,EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",
+	.json = JSON,
+	.nothing = "no events",
+};
 
 static int add_line(struct table *table, const struct log_event *event, struct error *err)
 {
@@ -645,7 +643,8 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 		return fail(err, STATUS_USAGE, "cannot use --%s for all locks: add a NAME",
 			    options->stats ? "stats" : "plot");
 	if (is_list) {
-		r.layout = is_for_one ? log_layout_of_one : log_layout;
+		r.layout = log_layout;
+		r.layout.is_of_one = is_for_one;
 		r.table = table_open(&r.layout, options, err);
 		if (!r.table)
 			return -1;

@@ -149,8 +149,10 @@ static int choose(struct table *table, const char *list, bool is_usual, struct e
 		if (table->count == CHOSEN_MAX)
 			return fail(err, STATUS_USAGE,
 				    "cannot show a table: it has more than %d columns", CHOSEN_MAX);
-		table->chosen[table->count++] =
-			(struct chosen){column, is_usual, .width = (int)strlen(column->name)};
+		if (!is_usual || column != &columns[COLUMN_NAME] || !table->layout->is_of_one ||
+		    table->options->json)
+			table->chosen[table->count++] = (struct chosen){
+				column, is_usual, .width = (int)strlen(column->name)};
 		if (!at[length])
 			break;
 	}

@@ -60,6 +60,7 @@ struct layout {
 	const char *columns;             /* all that it has */
 	const char *people, *raw, *json; /* the usual ones of each format */
 	const char *screen;              /* those for people on a terminal; NULL: people */
+	bool is_of_one;                  /* the usual ones leave out NAME, but not in JSON */
 	const char *nothing;             /* a screen shows this instead of no lines, ... */
 	const char *last;                /* ... and this below the table; NULL: nothing */
 };
