@@ -26,7 +26,6 @@ const struct command front_command = {
 	.operands = "",
 	.summary = "",
 	.bit = COMMAND_FRONT,
-	.most = OPERANDS_UNLIMITED,
 };
 
 static const struct command *command_named(const char *name)
@@ -36,6 +35,11 @@ static const struct command *command_named(const char *name)
 	while (*command && strcmp((*command)->name, name) != 0)
 		command++;
 	return *command;
+}
+
+bool command_takes(const struct command *command, int count)
+{
+	return count == 0 || strstr(command->operands, "...");
 }
 
 /* ---- Guesses. A word of other programs counts first, then an option that only other commands
@@ -333,8 +337,9 @@ static int check_operands(const struct options *options, const struct command *c
 			  struct error *err)
 {
 	const bool has_words = count > 1, has_text = options->shell_command != NULL;
-	const char *cause = count < command->least  ? "NAME is missing"
-			    : count > command->most ? "there is more than one NAME"
+	const char *cause = count == 0 && *command->operands != '[' ? "NAME is missing"
+			    : count > 0 && !command_takes(command, count - 1)
+				    ? "there is more than one NAME"
 			    : !command->runs_words || has_words != has_text ? NULL
 			    : has_text ? "give either COMMAND or --command, not both"
 				       : "COMMAND is missing";

@@ -1,7 +1,6 @@
 /* The subcommands; src/commands has a file for each. */
 #pragma once
 
-#include <limits.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -34,17 +33,14 @@ enum command_bit {
 	COMMAND_ALL = 0xffff,   /* future ones, too */
 };
 
-#define OPERANDS_UNLIMITED INT_MAX
-
 /* run returns 0 and sets *status to the exit status, or returns -1 and fills *err, which main
  * reports. */
 struct command {
 	const char *name;
-	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]" */
+	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]", "[NAME...]" */
 	const char *summary;  /* for the list of commands in --help */
 	const char *examples; /* three lines for --help, each with its newline */
 	enum command_bit bit;
-	int least, most;            /* operands */
 	bool runs_words;            /* the words behind NAME are a command line of their own */
 	bool takes_lock;            /* told to syslog, and its help has sections */
 	const struct layout *table; /* whose columns -o chooses, or NULL */
@@ -67,6 +63,9 @@ extern const struct command *const all_commands[];
 /* Stands for the words before the command's name: it has the options of all commands, and no
  * others. */
 extern const struct command front_command;
+
+/* Whether the command takes one more behind so many operands. */
+bool command_takes(const struct command *command, int count);
 
 /* The words behind "fairlock --complete": those of a command line, up to the one that is being
  * completed, which may be empty. */

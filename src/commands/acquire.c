@@ -198,8 +198,6 @@ const struct command acquire_command = {
 		"  fairlock acquire --while-pid $$ deploy     hold it until this shell ends\n"
 		"  fairlock acquire -w 10s -l 5m deploy       wait 10 s, hold it for 5 minutes\n",
 	.bit = COMMAND_ACQUIRE,
-	.least = 1,
-	.most = 1,
 	.takes_lock = true,
 	.run = run_acquire,
 };

@@ -175,7 +175,7 @@ static void complete_word(struct completion *completion, int count, char **words
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (completion->settings.options.shell_command == NULL)
 			printf("\tcommand %d\n", count - 1);
-	} else if (arguments.operands < command->most) {
+	} else if (command_takes(command, arguments.operands)) {
 		offer_names(completion);
 	}
 }

@@ -812,7 +812,6 @@ const struct command doctor_command = {
 		    "  fairlock doctor -u redis://db.example.com   another server\n"
 		    "  fairlock doctor --acl backup | redis-cli    a user for this lock\n",
 	.bit = COMMAND_DOCTOR,
-	.most = OPERANDS_UNLIMITED,
 	.shows_options = true,
 	.run = run_doctor,
 };

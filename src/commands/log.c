@@ -666,6 +666,5 @@ const struct command log_command = {
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
 	.table = &log_layout,
 	.bit = COMMAND_LOG,
-	.most = 1,
 	.run = run_log,
 };

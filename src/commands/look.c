@@ -81,7 +81,7 @@ static int look_at_all(struct look *look, struct error *err)
 		look->unseen = (int64_t)cluster_nodes_unseen(&nodes);
 	if (result == 0 && cluster_nodes_check(&nodes, &look->trouble) < 0 &&
 	    look->unseen == CLUSTER_SLOTS)
-		result = look_end(look, err);
+		result = look_end(look, &look->status, err);
 	cluster_nodes_close(&nodes);
 	return result;
 }
@@ -120,33 +120,24 @@ static int draw(void *data, FILE *out, int columns, struct error *err)
 	return result;
 }
 
-static int watch(const struct look *look, const char *title, struct error *err)
+int look_run(struct look *look, const char *title, int *status, struct error *err)
 {
-	struct look watched = *look;
-	const struct watch watch = {.title = title,
-				    .period_ms = look->invocation->options->watch_ms,
-				    .source = draw,
-				    .data = &watched};
-
-	return watch_run(&watch, err);
-}
-
-int look_run(struct look *look, const char *title, struct error *err)
-{
+	const int64_t period_ms = look->invocation->options->watch_ms;
 	int result;
 
-	look->is_watched = look->invocation->options->watch_ms > 0;
+	look->is_watched = period_ms > 0;
 	if (look->is_watched)
-		return watch(look, title, err);
+		return watch_run(title, period_ms, draw, look, err);
 	result = fill_table(look, err);
 	if (result == 0)
 		table_print(look->table);
 	table_close(look->table);
-	return result;
+	return result == 0 ? look_end(look, status, err) : -1;
 }
 
-int look_end(const struct look *look, struct error *err)
+int look_end(const struct look *look, int *status, struct error *err)
 {
+	*status = look->status;
 	if (look->trouble.status == STATUS_OK)
 		return 0;
 	*err = look->trouble;

@@ -80,10 +80,7 @@ static int show_queues(const struct invocation *invocation, int *status, struct 
 	look.layout.nothing = nothing;
 	snprintf(nothing, sizeof(nothing), "nobody waits for %s", name ? name : "any lock");
 	snprintf(title, sizeof(title), "fairlock queue %s", name ? name : "");
-	if (look_run(&look, title, err) < 0)
-		return -1;
-	*status = look.status;
-	return look_end(&look, err);
+	return look_run(&look, title, status, err);
 }
 
 /* ---- Taking a waiter out ---- */
@@ -153,6 +150,5 @@ const struct command queue_command = {
 		    "  fairlock queue --remove \"$owner\" deploy   this waiter ends with 75\n",
 	.table = &queue_layout,
 	.bit = COMMAND_QUEUE,
-	.most = 1,
 	.run = run_queue,
 };

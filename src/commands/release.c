@@ -395,7 +395,5 @@ const struct command release_command = {
 		    "  fairlock release --stop --wait 1m deploy    ask its holder to stop\n"
 		    "  fairlock release --force deploy             break the lock\n",
 	.bit = COMMAND_RELEASE,
-	.least = 1,
-	.most = 1,
 	.run = run_release,
 };

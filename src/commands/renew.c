@@ -59,7 +59,5 @@ const struct command renew_command = {
 		"  fairlock renew --owner \"$owner\" deploy || exit   exit if the lock is lost\n"
 		"  fairlock renew -l 10m --owner \"$owner\" deploy    a lease of 10 minutes\n",
 	.bit = COMMAND_RENEW,
-	.least = 1,
-	.most = 1,
 	.run = run_renew,
 };

@@ -329,14 +329,16 @@ static void print_families(const struct status_view *view, int64_t unseen_slots)
 	}
 }
 
-static int print_metrics(struct look *look, struct error *err)
+static int print_metrics(struct look *look, int *status, struct error *err)
 {
 	struct status_view *view = look->data;
-	const int result = look_at_locks(look, err);
+	int result = look_at_locks(look, err);
 
-	sort_samples(view);
-	if (result == 0)
+	if (result == 0) {
+		sort_samples(view);
 		print_families(view, look->unseen);
+		result = look_end(look, status, err);
+	}
 	free(view->samples);
 	return result;
 }
@@ -403,11 +405,14 @@ static void ask_for_grants(struct look *look, struct client *client)
 static int answer(struct look *look, int *status, struct error *err)
 {
 	const struct status_view *view = look->data;
+	int result = look_at_locks(look, err);
 
-	if (look_at_locks(look, err) < 0)
-		return -1;
-	*status = view->held ? 0 : look->status == STATUS_OK ? 1 : look->status;
-	return view->held ? 0 : look_end(look, err);
+	*status = 0;
+	if (result == 0 && !view->held) {
+		result = look_end(look, status, err);
+		*status = *status == STATUS_OK ? 1 : *status;
+	}
+	return result;
 }
 
 static int run_status(const struct invocation *invocation, int *status, struct error *err)
@@ -424,14 +429,11 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 			    .ask_node = ask_for_grants,
 			    .data = &view,
 			    .layout = status_layout};
-	int result;
 
 	if (is_question)
 		return answer(&look, status, err);
-	result = options->prometheus ? print_metrics(&look, err)
-				     : look_run(&look, "fairlock status", err);
-	*status = look.status;
-	return result == 0 ? look_end(&look, err) : result;
+	return options->prometheus ? print_metrics(&look, status, err)
+				   : look_run(&look, "fairlock status", status, err);
 }
 
 const struct command status_command = {
@@ -443,6 +445,5 @@ const struct command status_command = {
 		    "  fairlock status -q backup && echo busy   exit with 0 if it is held\n",
 	.table = &status_layout,
 	.bit = COMMAND_STATUS,
-	.most = OPERANDS_UNLIMITED,
 	.run = run_status,
 };

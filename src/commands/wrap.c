@@ -134,8 +134,6 @@ const struct command wrap_command = {
 		"  fairlock wrap deploy ./deploy.sh                 wait for the lock\n"
 		"  fairlock wrap -n deploy ./deploy.sh              exit with 75 if it is busy\n",
 	.bit = COMMAND_WRAP,
-	.least = 1,
-	.most = OPERANDS_UNLIMITED,
 	.runs_words = true,
 	.takes_lock = true,
 	.run = run_wrap,

@@ -36,7 +36,7 @@ static void measure(struct screen *screen)
 }
 
 /* Asks for a new text. The old one stays if that fails. */
-static int ask(struct screen *screen, const struct watch *watch)
+static int ask(struct screen *screen, watch_source *source, void *data)
 {
 	char *text = NULL;
 	size_t size;
@@ -44,7 +44,7 @@ static int ask(struct screen *screen, const struct watch *watch)
 	int result = 0;
 
 	if (out)
-		result = watch->source(watch->data, out, screen->width, &screen->trouble);
+		result = source(data, out, screen->width, &screen->trouble);
 	if (!out || fclose(out) != 0)
 		result = fail(&screen->trouble, STATUS_OS, "cannot draw the screen: out of memory");
 	if (result < 0) {
@@ -124,7 +124,8 @@ static void draw(struct screen *screen, const char *title)
 	fputs("\033[J\033[?7h", stdout);
 }
 
-int watch_run(const struct watch *watch, struct error *err)
+int watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
+	      struct error *err)
 {
 	struct screen screen = {.text = NULL};
 	int64_t left_ms;
@@ -138,14 +139,14 @@ int watch_run(const struct watch *watch, struct error *err)
 			    "redrawn");
 	terminal_init(&screen.terminal, STDOUT_FILENO);
 	do {
-		const int64_t next_ms = clock_ms() + watch->period_ms;
+		const int64_t next_ms = clock_ms() + period_ms;
 
 		measure(&screen);
-		if (ask(&screen, watch) < 0 && !screen.text) {
+		if (ask(&screen, source, data) < 0 && !screen.text) {
 			*err = screen.trouble;
 			return -1;
 		}
-		draw(&screen, watch->title);
+		draw(&screen, title);
 		left_ms = next_ms - clock_ms();
 	} while (fflush(stdout) == 0 && poll(NULL, 0, (int)MAX(left_ms, 0)) <= 0);
 	free(screen.text);

@@ -59,7 +59,8 @@ void world_standby_make(struct standby *standby,
 			const struct job *job) __asm__("__wrap_standby_make");
 int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		      struct error *err) __asm__("__wrap_wrapper_run");
-int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
+int world_watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
+		    struct error *err) __asm__("__wrap_watch_run");
 
 #define BEGIN_MS INT64_C(1000000000)
 #define WORDS 32
@@ -300,13 +301,15 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	return 0;
 }
 
-int world_watch_run(const struct watch *watch, struct error *err)
+int world_watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
+		    struct error *err)
 {
+	(void)title, (void)period_ms;
 	for (int i = 0; i < 2; i++) {
 		char *text = NULL;
 		size_t size;
 		FILE *out = open_memstream(&text, &size);
-		const int result = watch->source(watch->data, out, 20 + 30 * i, err);
+		const int result = source(data, out, 20 + 30 * i, err);
 
 		fclose(out);
 		/* colours are switched on and off */
