@@ -77,20 +77,11 @@ static const char *find_synonym(const char *word, const struct command *command)
 	return NULL;
 }
 
-static void say_meant(char cause[CAUSE_MAX_BYTES], const char *kind, const char *dashes,
-		      const char *meant)
-{
-	if (*meant)
-		snprintf(cause, CAUSE_MAX_BYTES, "there is no such %s, did you mean %s%s?", kind,
-			 dashes, meant);
-	else
-		snprintf(cause, CAUSE_MAX_BYTES, "there is no such %s", kind);
-}
-
 /* The cause in a message: word is no command. more: other words follow. */
 static const char *guess_command(char cause[CAUSE_MAX_BYTES], const char *word, bool more)
 {
 	const char *meant = find_synonym(word, &front_command);
+	char said[NEAREST_SAID_BYTES];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, word);
@@ -98,11 +89,12 @@ static const char *guess_command(char cause[CAUSE_MAX_BYTES], const char *word, 
 		nearest_try(&nearest, all_commands[i]->name);
 	nearest_try(&nearest, "help");
 	nearest_try(&nearest, "version");
-	if (!meant)
-		meant = !*nearest.best && (more || strchr(word, '/'))
-				? "'fairlock wrap NAME COMMAND'"
-				: nearest.best;
-	say_meant(cause, "command", "", meant);
+	if (!meant && !*nearest.best && (more || strchr(word, '/')))
+		meant = "'fairlock wrap NAME COMMAND'";
+	if (meant)
+		strcpy(nearest.best, meant);
+	snprintf(cause, CAUSE_MAX_BYTES, "there is no such command%s",
+		 nearest_say(said, &nearest, ""));
 	return cause;
 }
 
@@ -146,7 +138,7 @@ static void guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
 	const struct option_row *elsewhere = find_anywhere(option);
 	const char *synonym = find_synonym(option, command);
 	struct nearest nearest;
-	char name[NEAREST_MAX_BYTES];
+	char name[NEAREST_MAX_BYTES], said[NEAREST_SAID_BYTES];
 
 	/* --url:URL is meant as --url=URL */
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(option, ":"), option);
@@ -155,11 +147,11 @@ static void guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
 		if (option_is_for(row, command->bit, SOURCE_FLAG))
 			nearest_try(&nearest, row->name);
 	if (synonym)
-		say_meant(cause, "option", "", synonym);
-	else if (elsewhere)
+		strcpy(nearest.best, synonym + strlen("--"));
+	snprintf(cause, CAUSE_MAX_BYTES, "there is no such option%s",
+		 nearest_say(said, &nearest, "--"));
+	if (elsewhere && !synonym)
 		name_commands(cause, elsewhere, command == &front_command);
-	else
-		say_meant(cause, "option", "--", nearest.best);
 }
 
 /* ---- Words ---- */

@@ -88,7 +88,7 @@ static char *trim(char *text)
 static int refuse_key(const struct origin *origin, const char *key, const struct option_row *row,
 		      struct error *err)
 {
-	char shown[SHORT_MAX_BYTES], cause[sizeof(err->text)];
+	char shown[SHORT_MAX_BYTES], said[NEAREST_SAID_BYTES], cause[sizeof(err->text)];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, key);
@@ -98,11 +98,9 @@ static int refuse_key(const struct origin *origin, const char *key, const struct
 	shorten_word(shown, key); /* "password: SECRET=" is a key, too */
 	if (row)
 		snprintf(cause, sizeof(cause), "a file cannot set --%s", row->name);
-	else if (*nearest.best)
-		snprintf(cause, sizeof(cause), "there is no key '%s', did you mean %s?", shown,
-			 nearest.best);
 	else
-		snprintf(cause, sizeof(cause), "there is no key '%s'", shown);
+		snprintf(cause, sizeof(cause), "there is no key '%s'%s", shown,
+			 nearest_say(said, &nearest, ""));
 	return options_refuse(row, origin, cause, err);
 }
 

@@ -103,33 +103,23 @@ const char *column_meaning(enum column_id id)
 
 /* ---- The choice of columns ---- */
 
-static int refuse_column(const struct layout *layout, const char *verb, const char *name,
-			 struct error *err)
-{
-	char shown[SHORT_MAX_BYTES];
-	struct nearest nearest;
-
-	nearest_begin(&nearest, name);
-	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
-		if (column_name(layout, id))
-			nearest_try(&nearest, columns[id].name);
-	shorten(shown, name);
-	if (!*nearest.best)
-		return fail(err, STATUS_USAGE,
-			    "cannot %s column '%s': there is no such column, '-o help' lists them",
-			    verb, shown);
-	return fail(err, STATUS_USAGE,
-		    "cannot %s column '%s': there is no such column, did you mean %s?", verb, shown,
-		    nearest.best);
-}
-
 static const struct column *find_column(const struct layout *layout, const char *verb,
 					const char *name, struct error *err)
 {
-	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
-		if (strcasecmp(columns[id].name, name) == 0 && column_name(layout, id))
+	char shown[SHORT_MAX_BYTES], said[NEAREST_SAID_BYTES];
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name);
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++) {
+		if (!column_name(layout, id))
+			continue;
+		if (strcasecmp(columns[id].name, name) == 0)
 			return &columns[id];
-	refuse_column(layout, verb, name, err);
+		nearest_try(&nearest, columns[id].name);
+	}
+	fail(err, STATUS_USAGE, "cannot %s column '%s': there is no such column%s", verb,
+	     shorten(shown, name),
+	     *nearest.best ? nearest_say(said, &nearest, "") : ", '-o help' lists them");
 	return NULL;
 }
 
