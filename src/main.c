@@ -2,24 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/message.h"
-#include "base/signals.h"
-#include "base/terminal.h"
-#include "base/text.h"
 #include "cli/args.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "cli/settings.h"
 #include "lock/lock.h"
-#include "lock/owner.h"
 #include "output/table.h"
 
 /* stdio drops what a descriptor does not take at once. So a terminal or a pipe that another program

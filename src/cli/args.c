@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/guess.h"
-#include "cli/options.h"
-#include "redis/server.h"
 
 /* ---- Commands ---- */
 

@@ -1,14 +1,10 @@
 /* The subcommands; src/commands has a file for each. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/error.h"
+#include "base/message.h"
+#include "cli/options.h"
 
 struct layout;
-struct options;
-struct server;
-struct messenger;
 
 /* main prepares this for a command. */
 struct invocation {

@@ -439,6 +439,7 @@ int options_set(struct options *options, const struct option_row *row, const cha
 	}
 	if (options) {
 		store(options, row, value, number);
+		origin.value = value;
 		options->origins[row - option_rows] = origin;
 	}
 	return 0;
@@ -514,27 +515,4 @@ bool options_want_help(const struct options *options)
 const struct origin *options_origin(const struct options *options, const char *name)
 {
 	return &options->origins[option_named(name) - option_rows];
-}
-
-void option_show(char *text, size_t size, const struct options *options,
-		 const struct option_row *row)
-{
-	const void *member = (const char *)options + row->offset;
-	char duration[DURATION_MAX_BYTES], name[SIGNAL_MAX_BYTES];
-
-	if (!options_origin(options, row->name)->source)
-		snprintf(text, size, "%s", row->fallback);
-	else if (kinds[row->kind].parse == duration_parse)
-		snprintf(text, size, "%s",
-			 duration_show_fraction(duration, *(const int64_t *)member));
-	else if (row->kind == OPTION_SIGNAL)
-		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
-	else if (kinds[row->kind].member == AN_INT64)
-		snprintf(text, size, "%" PRId64, *(const int64_t *)member);
-	else if (kinds[row->kind].member == AN_INT)
-		snprintf(text, size, "%d", *(const int *)member);
-	else if (kinds[row->kind].member == A_BOOL)
-		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
-	else /* a text; a list has no variable */
-		snprintf(text, size, "%s", *(const char *const *)member);
 }

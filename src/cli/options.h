@@ -27,6 +27,7 @@ struct origin {
 	enum option_source source; /* 0: nowhere */
 	const char *path;          /* SOURCE_FILE */
 	unsigned line;
+	const char *value; /* as it was written */
 };
 
 #define ROWS_MAX 64
@@ -195,10 +196,6 @@ bool options_want_help(const struct options *options);
 
 /* Where the option of this name was set. */
 const struct origin *options_origin(const struct options *options, const char *name);
-
-/* Writes the value of a row, as a configuration file would have it, or its default. */
-void option_show(char *text, size_t size, const struct options *options,
-		 const struct option_row *row);
 
 /* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
  * live as long as *options. With a NULL options it only checks. Returns 0, or -1 as options_refuse

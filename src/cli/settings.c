@@ -1,5 +1,5 @@
 /* Reads the sources in turn. The first that sets an option counts. */
-#include "cli/settings.h"
+#include "cli/args.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,10 +11,8 @@
 
 #include "base/descriptors.h"
 #include "base/getent.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/guess.h"
-#include "redis/server.h"
 
 #define SYSTEM_FILE "/etc/fairlock.conf"
 #define USER_FILE ".config/fairlock.conf"
@@ -165,7 +163,7 @@ static int read_line(struct options *options, unsigned command, const struct ori
 static int read_config(struct settings *settings, unsigned command, const char *path, bool is_usual,
 		       struct error *err)
 {
-	struct origin origin = {SOURCE_FILE, path, 0};
+	struct origin origin = {.source = SOURCE_FILE, .path = path};
 	char *text = malloc(FILE_MAX_BYTES + 1), *end;
 	ssize_t length;
 

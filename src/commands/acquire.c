@@ -7,17 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/json.h"
-#include "base/message.h"
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "lock/hold.h"
-#include "lock/lock.h"
 #include "lock/wait.h"
-#include "output/timestamp.h"
 #include "supervise/keeper.h"
 
 /* A longer NAME does not go into a message as a word for a shell. */

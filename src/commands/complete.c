@@ -9,13 +9,10 @@
  * It reads the words as a command would, but passes over mistakes: a prompt is no place for them.
  * It asks the server quickly or not at all. */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/args.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "cli/settings.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "output/table.h"

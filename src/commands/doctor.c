@@ -11,14 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/message.h"
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "doctor/report.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "redis/client.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"
 #include "redis/server_error.h"

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <regex.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -14,17 +13,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/terminal.h"
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "history/events.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner.h"
 #include "output/table.h"
-#include "output/timestamp.h"
-#include "redis/client.h"
 #include "redis/cluster_nodes.h"
 #include "redis/reply.h"
 

@@ -1,14 +1,10 @@
 /* The way to the locks: through one connection, or through one for each node of a cluster. */
 #include "commands/look.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
-#include "cli/options.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "output/watch.h"
-#include "redis/client.h"
 #include "redis/cluster_nodes.h"
 
 static int ask(struct look *look, struct client *client, const char *name, struct error *err)

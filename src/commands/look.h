@@ -2,11 +2,6 @@
  * or watch a table of them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/error.h"
 #include "cli/command.h"
 #include "output/table.h"
 

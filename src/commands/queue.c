@@ -1,17 +1,10 @@
 /* fairlock queue: prints the waiters of a lock in their order, or takes one out. */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "commands/look.h"
 #include "lock/lock.h"
-#include "lock/owner.h"
-#include "output/table.h"
-#include "redis/client.h"
 #include "redis/reply.h"
 
 #define PEOPLE "MODE,SLOTS,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"

@@ -6,12 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/message.h"
-#include "cli/options.h"
-#include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/owner_call.h"
-#include "redis/client.h"
 #include "redis/reply.h"
 
 /* Prints which process held the lock; by is "" if nobody knows. --stop may wait for long after

@@ -1,20 +1,11 @@
 /* fairlock status: prints the holder of each lock, for how long, and how many wait. */
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "commands/look.h"
 #include "lock/grants.h"
 #include "lock/lock.h"
-#include "lock/owner.h"
-#include "output/table.h"
-#include "output/timestamp.h"
-#include "redis/client.h"
 #include "redis/reply.h"
 
 #define STATE_MAX_BYTES 128

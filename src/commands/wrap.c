@@ -5,11 +5,7 @@
 #include <sys/param.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
-#include "base/message.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "lock/wait.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
 #include "supervise/wrapper.h"

@@ -8,9 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"

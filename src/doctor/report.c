@@ -1,5 +1,4 @@
-/* Merges findings that several servers share, and prints what stands above them; values look as a
- * configuration file would have them. */
+/* Merges findings that several servers share, and prints what stands above them. */
 #include "doctor/report.h"
 
 #include <assert.h>
@@ -10,9 +9,6 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/terminal.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "redis/server_error.h"
 
 /* A finding with its servers. */
@@ -291,8 +287,8 @@ static void print_setting(struct report *report, const struct option_row *row)
 	const bool is_password = row->kind == OPTION_PASSWORD;
 	const char *from = is_password ? options->password_from : row->name;
 	const char *source = "default";
-	char value[512] = "", where[WHERE_MAX_BYTES] = "";
-	bool is_default;
+	char where[WHERE_MAX_BYTES] = "";
+	const char *value = row->fallback;
 
 	if (from && option_named(from)) {
 		source = sources[options_origin(options, from)->source];
@@ -304,10 +300,9 @@ static void print_setting(struct report *report, const struct option_row *row)
 	if (is_password && from && strcmp(from, "url") == 0)
 		source = "url";
 	if (row->kind == OPTION_URL)
-		snprintf(value, sizeof(value), "%s", report->all->invocation->server->label);
-	else if (!is_password)
-		option_show(value, sizeof(value), options, row);
-	is_default = !*where;
+		value = report->all->invocation->server->label;
+	else if (*where && !is_password)
+		value = options_origin(options, from)->value;
 	if (report->options->json) {
 		json_break_line(&report->json);
 		json_open(&report->json, NULL, '{');
@@ -316,12 +311,12 @@ static void print_setting(struct report *report, const struct option_row *row)
 		json_text(&report->json, "source", source);
 		json_text(&report->json, "where", where);
 		json_close(&report->json, '}');
-	} else if (!is_default || row->kind == OPTION_URL || options->verbose) {
+	} else if (*where || row->kind == OPTION_URL || options->verbose) {
 		print_line(&report->terminal, row->name,
-			   is_password && !is_default ? "(not shown)"
-			   : *value                   ? value
-						      : "-",
-			   is_default ? "default" : where);
+			   *value                  ? value
+			   : is_password && *where ? "(not shown)"
+						   : "-",
+			   *where ? where : "default");
 	}
 }
 

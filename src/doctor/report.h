@@ -1,18 +1,11 @@
 /* `doctor` collects facts of each server, judges them, and prints its findings. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+#include "cli/command.h"
 #include "lock/grants.h"
-#include "redis/client.h"
 #include "redis/cluster_nodes.h"
-
-struct invocation;
-struct options;
 
 /* A server tells these facts about itself, as far as this user may ask. */
 struct facts {

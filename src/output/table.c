@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/guess.h"
 #include "cli/options.h"

@@ -4,7 +4,7 @@
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
  * For: cli/settings.c redis/server.c */
-#include "cli/settings.h"
+#include "cli/args.h"
 
 #include <stdio.h>
 #include <stdlib.h>

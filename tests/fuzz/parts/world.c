@@ -18,7 +18,6 @@
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "cli/settings.h"
 #include "fuzz.h"
 #include "lock/hold.h"
 #include "lock/lock_list.h"
