@@ -193,20 +193,15 @@ static int read_config(struct settings *settings, unsigned command, const char *
 	return 0;
 }
 
-/* $HOME spares most users a look-up in the password database, which takes longer than all the rest
- * of this file. */
-static const char *find_home(void)
-{
-	const char *home = get_variable("HOME");
-
-	return home ? home : getent_home(getuid());
-}
-
 static int read_user_file(struct settings *settings, unsigned command, struct error *err)
 {
-	const char *home = find_home();
+	const char *home = get_variable("HOME");
 	char *path, cause[80];
 
+	/* most users are spared a look-up in the password database, which takes longer than all
+	 * the rest of this file */
+	if (!home)
+		home = getent_home(getuid());
 	if (!home)
 		return 0;
 	if (asprintf(&path, "%s/" USER_FILE, home) < 0)

@@ -227,22 +227,12 @@ static void check_role(struct diagnosis *all, const struct facts *facts)
 	all->is_explained = true;
 }
 
-/* fairlock sets no maxmemory on a private server, which forgets one when it ends. */
-static void advise_full(struct diagnosis *all, const struct facts *facts)
-{
-	if (is_private(facts))
-		advise(all,
-		       "somebody has set maxmemory on this private server: redis-cli -s %.300s "
-		       "CONFIG SET maxmemory 0",
-		       facts->address);
-	else
-		advise(all, "raise maxmemory, or find out what fills it: redis-cli --bigkeys");
-}
-
 static void check_memory(struct diagnosis *all, const struct facts *facts)
 {
 	const long long most = number_of(facts, "maxmemory");
 	const long long used = number_of(facts, "used_memory");
+	static const char remedy[] =
+		"raise maxmemory, or find out what fills it: redis-cli --bigkeys";
 	const char *policy = facts_text(facts, "maxmemory_policy");
 	const bool evicts = most > 0 && strcmp(policy, "noeviction") != 0;
 
@@ -260,13 +250,12 @@ static void check_memory(struct diagnosis *all, const struct facts *facts)
 		find(all, ERROR, "memory",
 		     "The server lets no lock be taken (OOM, 69); leases can be renewed, and locks "
 		     "given back.",
-		     NULL, "memory is full: %lld bytes of maxmemory's %lld are in use", used, most);
-		advise_full(all, facts);
+		     remedy, "memory is full: %lld bytes of maxmemory's %lld are in use", used,
+		     most);
 		all->is_explained = true;
 	} else if (!evicts && most > 0 && used > most / 10 * 9) {
-		find(all, WARNING, "memory", "When it is full, no lock can be taken (69).", NULL,
+		find(all, WARNING, "memory", "When it is full, no lock can be taken (69).", remedy,
 		     "%lld %% of maxmemory is in use", used / (most / 100 + 1));
-		advise_full(all, facts);
 	} else if (!evicts) {
 		pass(all, "memory", "%s",
 		     most > 0 ? "maxmemory-policy is noeviction"
@@ -757,14 +746,6 @@ static int diagnose(struct diagnosis *all, const struct invocation *invocation, 
 	return result;
 }
 
-static void free_diagnosis(struct diagnosis *all)
-{
-	for (size_t i = 0; i < all->facts_count; i++)
-		free(all->facts[i].text);
-	free(all->facts);
-	cluster_nodes_close(&all->nodes);
-}
-
 /* ---- The command ---- */
 
 static int print_acl(const struct invocation *invocation, struct error *err)
@@ -795,7 +776,10 @@ static int run_doctor(const struct invocation *invocation, int *status, struct e
 	}
 	if (result < 0)
 		fflush(stdout); /* before main reports it; else main finds out why that fails */
-	free_diagnosis(&diagnosis);
+	for (size_t i = 0; i < diagnosis.facts_count; i++)
+		free(diagnosis.facts[i].text);
+	free(diagnosis.facts);
+	cluster_nodes_close(&diagnosis.nodes);
 	return result;
 }
 

@@ -447,7 +447,7 @@ static int note_lock(void *reader, const char *name, struct client *client, stru
 	if (i == r->count) {
 		locks = reallocarray(r->locks, i + 1, sizeof(*locks));
 		if (!locks)
-			return fail(err, STATUS_OS, "cannot read the logs: %s", strerror(ENOMEM));
+			return no_memory(err);
 		r->locks = locks;
 		r->count++;
 		locks[i] = (struct logged){0};

@@ -1,6 +1,8 @@
 /* The way to the locks: through one connection, or through one for each node of a cluster. */
 #include "commands/look.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
@@ -42,6 +44,7 @@ static int ask_or_pass(void *data, const char *name, struct client *client, stru
 	return 0;
 }
 
+/* A lock that is named twice is shown once. */
 static int look_at_named(struct look *look, struct error *err)
 {
 	const struct invocation *invocation = look->invocation;
@@ -51,8 +54,14 @@ static int look_at_named(struct look *look, struct error *err)
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	if (!look->is_watched)
 		client.connection.story.messenger = invocation->messenger;
-	for (int i = 0; result == 0 && i < invocation->argc; i++)
-		result = ask_or_pass(look, invocation->argv[i], &client, err);
+	for (int i = 0; result == 0 && i < invocation->argc; i++) {
+		bool is_double = false;
+
+		for (int k = 0; k < i; k++)
+			is_double |= strcmp(invocation->argv[k], invocation->argv[i]) == 0;
+		if (!is_double)
+			result = ask_or_pass(look, invocation->argv[i], &client, err);
+	}
 	if (result == 0 && look->status == STATUS_OK && look->ask_node)
 		look->ask_node(look, &client);
 	client_close(&client);

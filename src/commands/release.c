@@ -313,16 +313,12 @@ static int time_is_over(const struct stopping *stopping, int64_t wait_ms, struct
 	return fail_for(stopping, words, hold, stopping->left - 1, err);
 }
 
-/* A default of --wait is for those who want the lock. */
-static int64_t wait_of(const struct options *options)
-{
-	return options_origin(options, "wait")->source == SOURCE_FLAG ? options->wait_ms : -1;
-}
-
 static int ask_and_wait(struct stopping *stopping, struct error *err)
 {
 	const struct options *options = stopping->call->invocation->options;
-	const int64_t wait_ms = wait_of(options);
+	/* a default of --wait is for those who want the lock */
+	const int64_t wait_ms =
+		options_origin(options, "wait")->source == SOURCE_FLAG ? options->wait_ms : -1;
 
 	stopping->until_ms = wait_ms >= 0 ? clock_ms() + wait_ms + 1 : NEVER_MS;
 	message_step(stopping->call->invocation->messenger, "asking the holder of lock %s to stop",

@@ -258,25 +258,6 @@ static int add_sample(struct status_view *view, const struct lock_keys *keys,
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const struct sample *)a)->name, ((const struct sample *)b)->name);
-}
-
-/* The format allows no two samples with the same label. */
-static void sort_samples(struct status_view *view)
-{
-	struct sample *list = view->samples;
-	size_t kept = 0;
-
-	if (view->count > 0)
-		qsort(list, view->count, sizeof(*list), compare);
-	for (size_t i = 0; i < view->count; i++)
-		if (kept == 0 || compare(&list[kept - 1], &list[i]) != 0)
-			list[kept++] = list[i];
-	view->count = kept;
-}
-
 static void print_sample(const struct family *family, const char *name, int64_t value)
 {
 	if (value < 0)
@@ -326,7 +307,6 @@ static int print_metrics(struct look *look, int *status, struct error *err)
 	int result = look_at_locks(look, err);
 
 	if (result == 0) {
-		sort_samples(view);
 		print_families(view, look->unseen);
 		result = look_end(look, status, err);
 	}
