@@ -508,15 +508,15 @@ int options_settle(struct options *options, const struct command *command, struc
 static int find_tls_files(struct settings *settings, struct error *err)
 {
 	struct tls_files *files = &settings->server.tls_files;
+	const char **const paths[] = {&files->ca, &files->cert, &files->key};
 
 	if (!settings->server.tls)
 		return 0;
 	*files = settings->options.tls_files;
-	return make_absolute(settings, &files->ca, err) ||
-			       make_absolute(settings, &files->cert, err) ||
-			       make_absolute(settings, &files->key, err)
-		       ? -1
-		       : 0;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (make_absolute(settings, paths[i], err))
+			return -1;
+	return 0;
 }
 
 void settings_init(struct settings *settings)

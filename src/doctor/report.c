@@ -64,16 +64,17 @@ static struct finding *find_place(struct diagnosis *all, const struct finding *n
 	return &all->findings[all->count];
 }
 
-__attribute__((format(printf, 6, 0))) static void add(struct diagnosis *all, enum severity severity,
-						      const char *check, const char *consequence,
-						      const char *remedy, const char *format,
-						      va_list args)
+void find(struct diagnosis *all, enum severity severity, const char *check, const char *consequence,
+	  const char *remedy, const char *format, ...)
 {
 	struct finding *new = &all->findings[all->count], *place;
 	char *hint;
+	va_list args;
 
 	*new = (struct finding){.severity = severity, .check = check, .consequence = consequence};
+	va_start(args, format);
 	vsnprintf(new->text, sizeof(new->text), format, args);
+	va_end(args);
 	snprintf(new->remedy, sizeof(new->remedy), "%s", consequence && remedy ? remedy : "");
 	hint = strstr(new->text, SERVER_ERROR_HINT); /* to doctor, which is here */
 	if (hint)
@@ -88,25 +89,6 @@ __attribute__((format(printf, 6, 0))) static void add(struct diagnosis *all, enu
 		place->places[place->place_count++] = all->place;
 	if (severity > all->worst)
 		all->worst = severity;
-}
-
-void pass(struct diagnosis *all, const char *check, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	add(all, OK, check, NULL, NULL, format, args);
-	va_end(args);
-}
-
-void find(struct diagnosis *all, enum severity severity, const char *check, const char *consequence,
-	  const char *remedy, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	add(all, severity, check, consequence, remedy, format, args);
-	va_end(args);
 }
 
 void advise(struct diagnosis *all, const char *remedy, ...)

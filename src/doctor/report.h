@@ -76,15 +76,14 @@ struct diagnosis {
 	bool is_explained;    /* a finding says why that server takes no writes */
 };
 
-/* Adds a finding that is good. check must be a literal. */
-__attribute__((format(printf, 3, 4))) void pass(struct diagnosis *all, const char *check,
-						const char *format, ...);
-
-/* Adds one that is not. consequence must be a literal, too. Servers with the same finding share
- * it. */
+/* Adds a finding. check and consequence must be literals. Servers with the same finding share it.
+ */
 __attribute__((format(printf, 6, 7))) void find(struct diagnosis *all, enum severity severity,
 						const char *check, const char *consequence,
 						const char *remedy, const char *format, ...);
+
+/* Adds one that is good. */
+#define pass(all, check, ...) find(all, OK, check, NULL, NULL, __VA_ARGS__)
 
 /* Puts another remedy into the finding that was added last. */
 __attribute__((format(printf, 2, 3))) void advise(struct diagnosis *all, const char *remedy, ...);
