@@ -135,7 +135,7 @@ int look_run(struct look *look, const char *title, int *status, struct error *er
 		return watch_run(title, period_ms, draw, look, err);
 	result = fill_table(look, err);
 	if (result == 0)
-		table_print(look->table);
+		table_print(look->table, -1);
 	table_close(look->table);
 	return result == 0 ? look_end(look, status, err) : -1;
 }

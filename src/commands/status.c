@@ -149,7 +149,7 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 	if (hold && !reply_fits(hold, "siisssiisi"))
 		return reply_nonsense(err);
 	/* none is hidden below the edge of a screen; else NAMEs give the order */
-	if (look->is_watched || look->invocation->argc == 0)
+	if (!look->invocation->options->sort && (look->is_watched || look->invocation->argc == 0))
 		row.rank = hold ? "0" : reply_number(lock, LOCK_WAITERS) > 0 ? "1" : "2";
 	if (hold) {
 		const int64_t until_ms = fill_hold(&row, hold, now_ms);

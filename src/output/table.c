@@ -51,8 +51,10 @@ struct chosen {
 };
 
 struct line {
-	char *key;     /* what the lines are sorted by: the cell of --sort, or the rank */
-	size_t number; /* keeps lines of the same key in the order of their making */
+	char *rank;     /* what the lines are sorted by ... */
+	char *key;      /* ... and then, if there is --sort: the cell of that column */
+	const char *by; /* one of these */
+	size_t number;  /* keeps lines that are equal there in their order */
 	/* as they are printed; in JSON before they are put in quotes; NULL: not chosen */
 	char *cells[COLUMN_COUNT];
 	enum table_colour colours[COLUMN_COUNT];
@@ -63,7 +65,7 @@ struct table {
 	const struct options *options;
 	struct chosen chosen[CHOSEN_MAX];
 	size_t count;
-	const struct column *sorting; /* NULL: by the ranks of the rows */
+	const struct column *sorting; /* of --sort, or NULL */
 	struct line *lines;
 	size_t line_count;
 	struct terminal terminal;
@@ -195,21 +197,26 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 	return NULL;
 }
 
-static void remove_lines(struct table *table)
+/* Removes the first lines. */
+static void remove_lines(struct table *table, size_t count)
 {
-	for (size_t i = 0; i < table->line_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		for (size_t c = 0; c < COLUMN_COUNT; c++)
 			free(table->lines[i].cells[c]);
+		free(table->lines[i].rank);
 		free(table->lines[i].key);
 	}
-	table->line_count = 0;
+	table->line_count -= count;
+	if (table->line_count > 0)
+		memmove(table->lines, table->lines + count,
+			table->line_count * sizeof(*table->lines));
 }
 
 void table_close(struct table *table)
 {
 	if (!table)
 		return;
-	remove_lines(table);
+	remove_lines(table, table->line_count);
 	free(table->lines);
 	free(table);
 }
@@ -303,15 +310,17 @@ static char *show(const struct table *table, const char *text)
 
 int table_add(struct table *table, const struct table_row *row, struct error *err)
 {
-	const char *key = table->sorting ? row->cells[table->sorting - columns] : row->rank;
+	const char *key = table->sorting ? row->cells[table->sorting - columns] : NULL;
 	struct line *line = reallocarray(table->lines, table->line_count + 1, sizeof(*line));
 
 	if (!line)
 		return no_memory(err);
 	table->lines = line;
 	line += table->line_count;
-	*line = (struct line){.key = strdup(key ? key : ""), .number = table->line_count++};
-	if (!line->key)
+	*line = (struct line){.rank = strdup(row->rank ? row->rank : ""),
+			      .key = strdup(key ? key : "")};
+	table->line_count++;
+	if (!line->rank || !line->key)
 		return no_memory(err);
 	memcpy(line->colours, row->colours, sizeof(line->colours));
 	for (size_t i = 0; i < table->count; i++) {
@@ -331,9 +340,19 @@ int table_add(struct table *table, const struct table_row *row, struct error *er
 static int compare_lines(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	const int order = natural_order(x->key, y->key);
+	const int order = natural_order(x->by, y->by);
 
 	return order ? order : x->number < y->number ? -1 : 1;
+}
+
+static void sort(struct table *table, bool by_key)
+{
+	for (size_t i = 0; i < table->line_count; i++) {
+		table->lines[i].by = by_key ? table->lines[i].key : table->lines[i].rank;
+		table->lines[i].number = i;
+	}
+	if (table->line_count > 0)
+		qsort(table->lines, table->line_count, sizeof(*table->lines), compare_lines);
 }
 
 static char *cell_of(const struct table *table, const struct line *line, size_t place)
@@ -512,12 +531,15 @@ static void put_line(const struct table *table, const struct line *line, FILE *o
 	}
 }
 
-static void put_table(struct table *table, FILE *out)
+static void put_table(struct table *table, FILE *out, int64_t lines)
 {
 	char nothing[TEXT_MAX_BYTES];
 
-	if (table->line_count > 0)
-		qsort(table->lines, table->line_count, sizeof(*table->lines), compare_lines);
+	sort(table, false);
+	if (lines >= 0 && (size_t)lines < table->line_count)
+		remove_lines(table, table->line_count - (size_t)lines);
+	if (table->sorting)
+		sort(table, true);
 	if (table->options->json) {
 		print_json(table);
 	} else if (table->line_count > 0) {
@@ -537,17 +559,17 @@ static void put_table(struct table *table, FILE *out)
 		fprintf(out, "%s\n", table->layout->last);
 }
 
-void table_print(struct table *table)
+void table_print(struct table *table, int64_t lines)
 {
 	terminal_init(&table->terminal, STDOUT_FILENO); /* its width may have changed */
 	if (table->line_count > 0 || !table->options->follow)
-		put_table(table, stdout);
-	remove_lines(table);
+		put_table(table, stdout, lines);
+	remove_lines(table, table->line_count);
 }
 
 void table_draw(struct table *table, FILE *out, int width)
 {
 	table->is_on_screen = true;
 	table->terminal.columns = width;
-	put_table(table, out);
+	put_table(table, out, -1);
 }

@@ -86,7 +86,7 @@ struct table_row {
 	const char *cells[COLUMN_COUNT];
 	char numbers[COLUMN_COUNT][24]; /* the texts of table_row_number */
 	enum table_colour colours[COLUMN_COUNT];
-	const char *rank; /* without --sort, lines are sorted by it */
+	const char *rank; /* lines are sorted by it, before --sort */
 };
 
 /* Fills a cell; a negative number is unknown. */
@@ -106,9 +106,10 @@ bool table_is_short(const struct table *table);
 /* Adds a line. The texts of the row are copied. */
 int table_add(struct table *table, const struct table_row *row, struct error *err);
 
-/* Writes the lines that were added since the last time to standard output; they fit there on a
- * terminal. The headings stand before the first. With --follow, no lines are nothing. */
-void table_print(struct table *table);
+/* Writes the lines that were added since the last time to standard output, the last so many of them
+ * (below 0: all); they fit there on a terminal. The headings stand before the first. With --follow,
+ * no lines are nothing. */
+void table_print(struct table *table, int64_t lines);
 
 /* Writes it for people, for a screen of so many columns. */
 void table_draw(struct table *table, FILE *out, int width);
