@@ -498,36 +498,31 @@ static void lay_out(struct table *table)
 		fit(table);
 }
 
-static void put_cell(const struct table *table, const struct chosen *chosen, const char *text,
-		     enum table_colour colour, char end, FILE *out)
-{
-	const enum kind kind = chosen->column->kind;
-	const bool is_right = kind == NUMBER || kind == DURATION;
-	int gap = chosen->width - terminal_width(&table->terminal, text);
-
-	if (table->options->raw || (end == '\n' && !(is_right && *text)))
-		gap = 0;
-	if (colour && table->is_coloured)
-		fprintf(out, "\033[%dm", colour);
-	fprintf(out, "%*s%s%*s", is_right ? gap : 0, "", text, is_right ? 0 : gap, "");
-	fprintf(out, "%s%c", colour && table->is_coloured ? "\033[0m" : "", end);
-}
-
 /* Writes a line, or for NULL the headings. */
 static void put_line(const struct table *table, const struct line *line, FILE *out)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct chosen *chosen = &table->chosen[i];
+		const enum kind kind = chosen->column->kind;
+		const bool is_right = kind == NUMBER || kind == DURATION;
+		const bool is_last = i + 1 == table->count;
 		const char *text = line ? cell_of(table, line, i) : chosen->column->name;
+		int colour = line ? (int)line->colours[chosen->column - columns] : TABLE_BOLD, gap;
 		char cut[TEXT_MAX_BYTES];
 
 		if (line && table->is_on_screen) {
 			terminal_cut(&table->terminal, cut, sizeof(cut), text, chosen->width);
 			text = cut;
 		}
-		put_cell(table, chosen, text,
-			 line ? line->colours[chosen->column - columns] : TABLE_BOLD,
-			 i + 1 < table->count ? ' ' : '\n', out);
+		gap = chosen->width - terminal_width(&table->terminal, text);
+		if (table->options->raw || (is_last && !(is_right && *text)))
+			gap = 0;
+		if (!table->is_coloured)
+			colour = TABLE_PLAIN;
+		if (colour)
+			fprintf(out, "\033[%dm", colour);
+		fprintf(out, "%*s%s%*s%s%c", is_right ? gap : 0, "", text, is_right ? 0 : gap, "",
+			colour ? "\033[0m" : "", is_last ? '\n' : ' ');
 	}
 }
 

@@ -90,15 +90,13 @@ static int count_lines(const char *text)
 static void put_text(const struct screen *screen, int rows)
 {
 	const char *text = screen->text;
-	char more[32];
 
 	for (int left = count_lines(text); left > 0; left--, rows--) {
 		const size_t length = strcspn(text, "\n");
 
 		fputs("\n", stdout);
 		if (rows == 1 && left > 1) {
-			snprintf(more, sizeof(more), "... %d more", left);
-			put_line(screen, more);
+			printf("... %d more\033[K", left);
 			return;
 		}
 		printf("%.*s\033[K", (int)length, text);
