@@ -25,15 +25,6 @@ const struct command front_command = {
 	.bit = COMMAND_FRONT,
 };
 
-static const struct command *command_named(const char *name)
-{
-	const struct command *const *command = all_commands;
-
-	while (*command && strcmp((*command)->name, name) != 0)
-		command++;
-	return *command;
-}
-
 bool command_takes(const struct command *command, int count)
 {
 	return count == 0 || strstr(command->operands, "...");
@@ -233,19 +224,20 @@ static enum argument read_letter(struct arguments *arguments, char *letters)
 /* The first operand is the command. The words help and version are also options. */
 static enum argument read_command(struct arguments *arguments, char *word)
 {
-	const struct command *command = command_named(word);
+	const struct command *const *command = all_commands;
 
-	arguments->value = NULL;
+	while (*command && strcmp((*command)->name, word) != 0)
+		command++;
 	arguments->row = strcmp(word, "help") == 0 || strcmp(word, "version") == 0
 				 ? option_named(word)
 				 : NULL;
 	if (arguments->row)
 		return ARGUMENT_OPTION;
-	if (!command) {
+	if (!*command) {
 		arguments->value = word;
 		return ARGUMENT_NO_COMMAND;
 	}
-	arguments->command = command;
+	arguments->command = *command;
 	return arguments_next(arguments);
 }
 

@@ -222,10 +222,9 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 {
 	if (settings->options.config)
 		return read_config(settings, command, settings->options.config, false, err);
-	return read_user_file(settings, command, err) ||
-			       read_config(settings, command, SYSTEM_FILE, true, err)
-		       ? -1
-		       : 0;
+	if (read_user_file(settings, command, err))
+		return -1;
+	return read_config(settings, command, SYSTEM_FILE, true, err);
 }
 
 /* ---- Passwords ---- */

@@ -126,14 +126,6 @@ static void offer_options(struct completion *completion, char *word)
 	}
 }
 
-static void offer_commands(const struct completion *completion)
-{
-	for (size_t i = 0; all_commands[i]; i++)
-		offer(completion, "", all_commands[i]->name, all_commands[i]->summary);
-	offer(completion, "", "help", "show this list, or the help of a command");
-	offer(completion, "", "version", "show the version");
-}
-
 /* Reads the words before the last one. Returns ARGUMENT_END if that is an option or an operand. */
 static enum argument read_words(struct completion *completion, struct arguments *arguments)
 {
@@ -168,7 +160,10 @@ static void complete_word(struct completion *completion, int count, char **words
 	} else if (completion->word[0] == '-' && !arguments.options_ended) {
 		offer_options(completion, words[count - 1]);
 	} else if (command == &front_command) {
-		offer_commands(completion);
+		for (size_t i = 0; all_commands[i]; i++)
+			offer(completion, "", all_commands[i]->name, all_commands[i]->summary);
+		offer(completion, "", "help", "show this list, or the help of a command");
+		offer(completion, "", "version", "show the version");
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (completion->settings.options.shell_command == NULL)
 			printf("\tcommand %d\n", count - 1);

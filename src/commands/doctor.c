@@ -123,20 +123,13 @@ static int write_settings(struct facts *facts, FILE *text, struct error *err)
 }
 
 /* Asks for all that the user may know. */
-static int write_facts(struct facts *facts, const struct options *options, FILE *text,
-		       struct error *err)
-{
-	return write_greeting(facts, text, err) < 0 || permissions_ask(facts, options, err) < 0 ||
-			       write_info(facts, text, err) < 0 ||
-			       write_settings(facts, text, err) < 0
-		       ? -1
-		       : 0;
-}
-
 static int read_facts(struct facts *facts, const struct options *options, struct error *err)
 {
 	FILE *text = open_memstream(&facts->text, &facts->size);
-	int result = text ? write_facts(facts, options, text, err) : 0;
+	const bool failed =
+		text &&
+		(write_greeting(facts, text, err) < 0 || permissions_ask(facts, options, err) < 0 ||
+		 write_info(facts, text, err) < 0 || write_settings(facts, text, err) < 0);
 
 	if (!text || fclose(text) != 0)
 		return fail(err, STATUS_OS,
@@ -144,7 +137,7 @@ static int read_facts(struct facts *facts, const struct options *options, struct
 	for (size_t i = 0; i < facts->size; i++)
 		if (facts->text[i] == '\r' || facts->text[i] == '\n')
 			facts->text[i] = '\0';
-	return result;
+	return failed ? -1 : 0;
 }
 
 static int read_clock(struct facts *facts, struct error *err)

@@ -68,26 +68,19 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 	return lock_read_release(call->client.reply, outcome, err);
 }
 
-static void say_forgotten(const char *name, long long ago_ms)
-{
-	char ago[DURATION_MAX_BYTES];
-
-	if (ago_ms < 0)
-		printf("lock %s had no last start\n", name);
-	else
-		printf("forgot the last start of lock %s, %s ago\n", name,
-		       duration_show(ago, ago_ms));
-}
-
 static void say(const struct owner_call *call, enum release_outcome outcome)
 {
 	const struct redisReply *reply = call->client.reply;
 	const struct lock *lock = &call->lock;
+	char ago[DURATION_MAX_BYTES];
 
 	if (outcome == RELEASE_FREE)
 		printf("lock %s was free\n", lock->keys.shown);
+	else if (outcome == RELEASE_FORGOT && reply_number(reply, 1) < 0)
+		printf("lock %s had no last start\n", lock->keys.shown);
 	else if (outcome == RELEASE_FORGOT)
-		say_forgotten(lock->keys.shown, reply_number(reply, 1));
+		printf("forgot the last start of lock %s, %s ago\n", lock->keys.shown,
+		       duration_show(ago, reply_number(reply, 1)));
 	else if (outcome != RELEASE_FORCED && **call->by_hand)
 		say_whose(lock, *call->by_hand, call->by);
 	for (size_t i = 1; outcome == RELEASE_FORCED && i + 1 < reply_count(reply); i += 2)

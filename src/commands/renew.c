@@ -2,32 +2,25 @@
 #include "base/clock.h"
 #include "lock/owner_call.h"
 
-static int renew_as(struct owner_call *call, const char *owner, struct renew_reply *reply,
-		    struct error *err)
-{
-	struct request request;
-
-	message_step(call->invocation->messenger, "renewing lock %s as %s", call->lock.keys.shown,
-		     owner);
-	wire_renew_as(&call->lock, &request, owner);
-	if (owner_call_make(call, &request, err) < 0)
-		return -1;
-	return lock_read_renewal(&call->lock, &call->client, reply, err);
-}
-
 static int run_renew(const struct invocation *invocation, int *status, struct error *err)
 {
 	struct owner_call call;
+	struct request request;
 	struct renew_reply reply = {.outcome = RENEW_LOST};
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 	int result = owner_call_init(&call, invocation, "renew", err);
 
 	if (result < 0)
 		return -1;
-	const int tries = call.lock.inherited_count;
-
-	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < tries; i++)
-		result = renew_as(&call, call.lock.inherited[i], &reply, err);
+	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < call.lock.inherited_count;
+	     i++) {
+		message_step(invocation->messenger, "renewing lock %s as %s", call.lock.keys.shown,
+			     call.lock.inherited[i]);
+		wire_renew_as(&call.lock, &request, call.lock.inherited[i]);
+		result = owner_call_make(&call, &request, err);
+		if (result == 0)
+			result = lock_read_renewal(&call.lock, &call.client, &reply, err);
+	}
 	client_close(&call.client);
 	if (result == 0 && reply.outcome == RENEW_LOST)
 		return fail(

@@ -112,21 +112,6 @@ static int64_t fill_hold(struct table_row *row, const struct redisReply *hold, i
 	return now_ms + ttl_ms;
 }
 
-/* People see until when a lock is held that nobody is about to give back. */
-static void show_until(struct table_row *row, char shown[STATE_MAX_BYTES], bool is_by_hand,
-		       int64_t until_ms, int64_t now_ms)
-{
-	char until[TIMESTAMP_MAX_BYTES];
-
-	if (is_by_hand)
-		snprintf(shown, STATE_MAX_BYTES, "by hand until %s",
-			 timestamp_until_minute(until, until_ms, now_ms));
-	else
-		snprintf(shown, STATE_MAX_BYTES, "kept until %s",
-			 timestamp_until(until, until_ms, now_ms));
-	row->cells[COLUMN_STATE] = shown;
-}
-
 /* hold: one of the rows; NULL: the lock is free. */
 static int add_line(struct look *look, const struct redisReply *lock, const struct redisReply *hold,
 		    struct error *err)
@@ -144,7 +129,7 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 							 : is_kept ? TABLE_YELLOW
 								   : TABLE_MAGENTA};
 	struct owner_process process;
-	char shown[STATE_MAX_BYTES];
+	char shown[STATE_MAX_BYTES], until[TIMESTAMP_MAX_BYTES];
 
 	if (hold && !reply_fits(hold, "siisssiisi"))
 		return reply_nonsense(err);
@@ -160,8 +145,14 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 			owner_fill_row(&row, &process, reply_text(hold, HOLD_BY));
 			table_row_number(&row, COLUMN_HOLDS, reply_number(hold, HOLD_COUNT));
 		}
-		if ((is_kept || is_by_hand) && until_ms >= 0 && is_for_people)
-			show_until(&row, shown, is_by_hand, until_ms, now_ms);
+		/* people see until when a lock is held that nobody is about to give back */
+		if ((is_kept || is_by_hand) && until_ms >= 0 && is_for_people) {
+			snprintf(shown, sizeof(shown),
+				 is_by_hand ? "by hand until %s" : "kept until %s",
+				 is_by_hand ? timestamp_until_minute(until, until_ms, now_ms)
+					    : timestamp_until(until, until_ms, now_ms));
+			row.cells[COLUMN_STATE] = shown;
+		}
 	}
 	table_row_number(&row, COLUMN_WAITERS, reply_number(lock, LOCK_WAITERS));
 	table_row_number(&row, COLUMN_LAST_START, time_of(lock, LOCK_LAST_START));

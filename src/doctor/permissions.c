@@ -272,21 +272,14 @@ static void print_pattern(const char *kind, const char *key, const char *end, bo
 	fputs(end, stdout);
 }
 
-static void print_keys(const struct lock_keys *keys, bool is_beginning)
-{
-	const char *const looked_at[] = {keys->name, keys->state, keys->queue,  keys->timeouts,
-					 keys->log,  keys->ours,  keys->holders};
-
-	for (size_t i = 0; i < sizeof(looked_at) / sizeof(looked_at[0]); i++)
-		print_pattern("~", looked_at[i], "", is_beginning);
-}
-
 int permissions_print(const struct invocation *invocation, const char *name, struct error *err)
 {
 	const struct server *server = invocation->server;
 	bool is_beginning;
 	char user[256], look[RULE_BYTES] = " +eval ", take[RULE_BYTES] = " ";
 	struct lock_keys keys;
+	const char *const looked_at[] = {keys.name, keys.state, keys.queue,  keys.timeouts,
+					 keys.log,  keys.ours,  keys.holders};
 
 	if (name && lock_keys_make(&keys, name, err) < 0)
 		return -1;
@@ -306,8 +299,8 @@ int permissions_print(const struct invocation *invocation, const char *name, str
 		if (is_needed(needs[i].use, server_is_list(server), invocation->options))
 			add_list(take, look, needs[i].list, false);
 	printf("ACL SETUSER %s on", user);
-	if (name)
-		print_keys(&keys, is_beginning);
+	for (size_t i = 0; name && i < sizeof(looked_at) / sizeof(looked_at[0]); i++)
+		print_pattern("~", looked_at[i], "", is_beginning);
 	printf("%s\nACL SETUSER %s%.*s\nACL SETUSER %s", name ? "" : " ~*", user,
 	       (int)strlen(look) - 1, look, user);
 	if (name) {

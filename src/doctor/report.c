@@ -302,15 +302,6 @@ static void print_setting(struct report *report, const struct option_row *row)
 	}
 }
 
-static void print_settings(struct report *report)
-{
-	begin(report, "\nSettings", "settings", '[');
-	for (const struct option_row *row = option_rows; row->name; row++)
-		if (row->sources)
-			print_setting(report, row);
-	end(report, ']');
-}
-
 static void print_finding_json(struct json *json, const struct finding *finding)
 {
 	char text[LINE_MAX_BYTES];
@@ -370,7 +361,11 @@ void report_print(const struct diagnosis *all)
 	if (options->json)
 		json_open(&report.json, NULL, '{');
 	print_server(&report);
-	print_settings(&report);
+	begin(&report, "\nSettings", "settings", '[');
+	for (const struct option_row *row = option_rows; row->name; row++)
+		if (row->sources)
+			print_setting(&report, row);
+	end(&report, ']');
 	begin(&report, "\nFindings", "findings", '[');
 	print_findings(&report, OK);
 	end(&report, ']');

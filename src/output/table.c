@@ -81,20 +81,15 @@ static int no_memory(struct error *err)
 
 /* ---- What columns mean ---- */
 
-/* Whether the name is in a list, which has commas between its names. */
-static bool is_listed(const char *list, const char *name)
+const char *column_name(const struct layout *layout, enum column_id id)
 {
+	const char *name = columns[id].name, *list = layout->columns;
 	const size_t length = strlen(name);
 
 	for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
 		if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))
-			return true;
-	return false;
-}
-
-const char *column_name(const struct layout *layout, enum column_id id)
-{
-	return is_listed(layout->columns, columns[id].name) ? columns[id].name : NULL;
+			return name;
+	return NULL;
 }
 
 const char *column_meaning(enum column_id id)

@@ -28,13 +28,6 @@ struct screen {
 	struct error trouble;
 };
 
-static void measure(struct screen *screen)
-{
-	terminal_measure(&screen->terminal, STDOUT_FILENO);
-	screen->rows = screen->terminal.rows > 0 ? screen->terminal.rows : ROWS_USUAL;
-	screen->width = MAX(screen->terminal.columns - 1, 1);
-}
-
 /* Asks for a new text. The old one stays if that fails. */
 static int ask(struct screen *screen, watch_source *source, void *data)
 {
@@ -77,21 +70,15 @@ static void put_title(const struct screen *screen, const char *title)
 	put_line(screen, right);
 }
 
-static int count_lines(const char *text)
-{
-	int count = 0;
-
-	for (; (text = strchr(text, '\n')) != NULL; text++)
-		count++;
-	return count;
-}
-
 /* If not all lines fit, the last row says how many are left out. */
 static void put_text(const struct screen *screen, int rows)
 {
 	const char *text = screen->text;
+	int left = 0;
 
-	for (int left = count_lines(text); left > 0; left--, rows--) {
+	for (const char *end = text; (end = strchr(end, '\n')); end++)
+		left++;
+	for (; left > 0; left--, rows--) {
 		const size_t length = strcspn(text, "\n");
 
 		fputs("\n", stdout);
@@ -139,7 +126,9 @@ int watch_run(const char *title, int64_t period_ms, watch_source *source, void *
 	do {
 		const int64_t next_ms = clock_ms() + period_ms;
 
-		measure(&screen);
+		terminal_measure(&screen.terminal, STDOUT_FILENO);
+		screen.rows = screen.terminal.rows > 0 ? screen.terminal.rows : ROWS_USUAL;
+		screen.width = MAX(screen.terminal.columns - 1, 1);
 		if (ask(&screen, source, data) < 0 && !screen.text) {
 			*err = screen.trouble;
 			return -1;
