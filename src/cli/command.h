@@ -15,20 +15,6 @@ struct invocation {
 	char **argv;
 };
 
-/* Which commands an option is for: see options.c. */
-enum command_bit {
-	COMMAND_WRAP = 1,
-	COMMAND_ACQUIRE = 2,
-	COMMAND_RENEW = 4,
-	COMMAND_RELEASE = 8,
-	COMMAND_STATUS = 16,
-	COMMAND_QUEUE = 32,
-	COMMAND_LOG = 64,
-	COMMAND_DOCTOR = 128,
-	COMMAND_FRONT = 0x8000, /* none: words before the command */
-	COMMAND_ALL = 0xffff,   /* future ones, too */
-};
-
 /* run returns 0 and sets *status to the exit status, or returns -1 and fills *err, which main
  * reports. */
 struct command {

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "cli/command.h"
 
 #define VALUE_CAUSE_BYTES 320
 #define REASON_BYTES 200

@@ -10,10 +10,22 @@
 #include "base/terminal.h"
 #include "redis/server.h"
 
-struct command;
-
 /* The lease of wrap and acquire, unless it is set. */
 #define DEFAULT_LEASE_MS 30000
+
+/* Which commands an option is for. */
+enum command_bit {
+	COMMAND_WRAP = 1,
+	COMMAND_ACQUIRE = 2,
+	COMMAND_RENEW = 4,
+	COMMAND_RELEASE = 8,
+	COMMAND_STATUS = 16,
+	COMMAND_QUEUE = 32,
+	COMMAND_LOG = 64,
+	COMMAND_DOCTOR = 128,
+	COMMAND_FRONT = 0x8000, /* none: words before the command */
+	COMMAND_ALL = 0xffff,   /* future ones, too */
+};
 
 /* Where an option may be set. The first of these counts. */
 enum option_source {
