@@ -473,7 +473,10 @@ static const char *show_origin(const struct origin *origin, const struct option_
 const char *options_where(const struct options *options, const char *name,
 			  char text[WHERE_MAX_BYTES])
 {
-	return show_origin(options_origin(options, name), option_named(name), text);
+	const struct option_row *row = option_named(name);
+
+	assert(row);
+	return show_origin(options_origin(options, name), row, text);
 }
 
 int options_refuse(const struct option_row *row, const struct origin *origin, const char *cause,

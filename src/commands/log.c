@@ -1,6 +1,7 @@
 /* fairlock log: prints the latest events of a lock, or of all locks, as a list, in figures, or
  * drawn. With --follow it looks for new ones again and again. Every field of a reply is checked:
  * others can write into a stream, too. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -356,6 +357,7 @@ static int add_events(struct reader *r, struct history *history, struct logged *
 	const size_t count = reply_count(entries);
 	struct log_event event;
 
+	assert(r->table || !history->events); /* figures and drawings are of one lock */
 	if (!r->table && !(history->events = calloc(count + 1, sizeof(event))))
 		return no_memory(err);
 	history->may_lack = count >= LOG_LENGTH;
