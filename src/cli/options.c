@@ -3,7 +3,6 @@
 #include "cli/options.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
