@@ -210,8 +210,7 @@ const char *shell_quote(char *quoted, size_t size, const char *word)
 
 const char *shell_name(char *quoted, size_t size, const char *name)
 {
-	const size_t dashes = *name == '-' ? strlen("-- ") : 0;
+	const size_t dashes = (size_t)snprintf(quoted, size, *name == '-' ? "-- " : "");
 
-	memcpy(quoted, "-- ", dashes);
 	return shell_quote(quoted + dashes, size - dashes, name) ? quoted : strcpy(quoted, "NAME");
 }
