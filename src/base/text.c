@@ -212,5 +212,7 @@ const char *shell_name(char *quoted, size_t size, const char *name)
 {
 	const size_t dashes = (size_t)snprintf(quoted, size, *name == '-' ? "-- " : "");
 
-	return shell_quote(quoted + dashes, size - dashes, name) ? quoted : strcpy(quoted, "NAME");
+	if (!shell_quote(quoted + dashes, size - dashes, name))
+		snprintf(quoted, size, "NAME");
+	return quoted;
 }
