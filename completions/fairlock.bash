@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# bash completion for fairlock: the program knows the words (src/commands/complete.h).
+# bash completion for fairlock: the program knows the words (src/commands/complete.c).
 
 _fairlock() {
 	local rest=$COMP_LINE word line meaning i cut

@@ -1,4 +1,4 @@
-# fish completion for fairlock: the program knows the words (src/commands/complete.h).
+# fish completion for fairlock: the program knows the words (src/commands/complete.c).
 
 function __fairlock_complete
     set -l words (commandline -opc)

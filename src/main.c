@@ -2,23 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/message.h"
-#include "base/signals.h"
-#include "base/text.h"
 #include "cli/args.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "cli/settings.h"
-#include "commands/complete.h"
-#include "lock/owner.h"
+#include "lock/lock.h"
 #include "output/table.h"
 
 /* stdio drops what a descriptor does not take at once. So a terminal or a pipe that another program
@@ -51,37 +42,23 @@ static void block_output(void)
 #define HELP_AT 31 /* the column where the texts begin */
 #define HELP_WIDTH 79
 
-/* Prints words from column `at` on; used: so many columns of the first line are taken. */
-static void print_wrapped(const char *text, int at, int used, FILE *out)
-{
-	while (*text) {
-		const int length = (int)strcspn(text, " ");
-
-		if (used + 1 + length > HELP_WIDTH) {
-			fprintf(out, "\n%*s", at - 1, "");
-			used = at - 1;
-		}
-		fprintf(out, " %.*s", length, text);
-		used += 1 + length;
-		text += length + (text[length] == ' ');
-	}
-	putc('\n', out);
-}
+/* All texts are ASCII. */
+static const struct terminal plain;
 
 static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 {
 	const struct option_words words = option_words(row, bit);
-	const bool is_open = option_is_open(row); /* the value may be left out */
-	const char *before = is_open ? "[=" : *row->argument ? " " : "";
+	const char *before = row->is_open ? "[=" : *row->argument ? " " : "";
 	char left[48], right[200];
 
 	snprintf(left, sizeof(left), row->letter ? "-%c, --%s%s%s%s" : "%c   --%s%s%s%s",
 		 row->letter ? row->letter : ' ', row->name, before, row->argument,
-		 is_open ? "]" : "");
+		 row->is_open ? "]" : "");
 	snprintf(right, sizeof(right), *words.fallback ? "%s (default: %s)" : "%s", words.help,
 		 words.fallback);
-	fprintf(out, "  %-*s", HELP_AT - 3, left);
-	print_wrapped(right, HELP_AT, strlen(left) < HELP_AT - 2 ? HELP_AT - 1 : HELP_WIDTH, out);
+	fprintf(out, "  %-*s", HELP_AT - 2, left);
+	terminal_wrap(&plain, out, right, HELP_AT,
+		      strlen(left) < HELP_AT - 2 ? HELP_AT : HELP_WIDTH, HELP_WIDTH);
 }
 
 /* Prints the options of the server, which are the first section, or the others. heading: one for
@@ -89,13 +66,12 @@ static void print_row(const struct option_row *row, unsigned bit, FILE *out)
 static void print_options(const struct command *command, bool of_server, const char *heading,
 			  FILE *out)
 {
-	const struct option_row *row;
 	const char *section = NULL, *told = NULL;
 
-	for (size_t i = 0; (row = option_at(i)); i++) {
+	for (const struct option_row *row = option_rows; row->name; row++) {
 		if (row->section)
 			section = row->section;
-		if ((section == option_at(0)->section) != of_server ||
+		if ((section == option_rows->section) != of_server ||
 		    !option_is_for(row, command->bit, SOURCE_FLAG))
 			continue;
 		if (!told || (!heading && told != section))
@@ -116,7 +92,7 @@ static void print_column_names(const struct layout *layout)
 			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
 						   length > 0 ? ", " : "", column_name(layout, id));
 	fputs(title, stdout);
-	print_wrapped(names, 2, (int)strlen(title), stdout);
+	terminal_wrap(&plain, stdout, names, 2, (int)strlen(title), HELP_WIDTH);
 	putchar('\n');
 }
 
@@ -177,7 +153,7 @@ static void tell_server(const struct messenger *messenger, const struct settings
 {
 	char where[WHERE_MAX_BYTES];
 
-	settings_where(&settings->options, option_named("url"), where, sizeof(where));
+	options_where(&settings->options, "url", where);
 	message_step(messenger, "the server is %s (%s)", settings->server.label,
 		     *where ? where : "the default");
 }
@@ -199,9 +175,24 @@ static void tell_default(struct messenger *messenger, const char *lock)
 		shorten_to(host, 14, us.host));
 }
 
+/* Mistakes in usage are told before the server is asked anything. */
+static int check_names(const struct command *command, const struct invocation *invocation,
+		       struct error *err)
+{
+	const int names = command->runs_words ? 1 : invocation->argc;
+	struct lock_keys keys;
+
+	for (int i = 0; i < names; i++)
+		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
+			return -1;
+	return 0;
+}
+
 static int run_command(const struct command *command, const struct invocation *invocation,
 		       const struct settings *settings, int *status, struct error *err)
 {
+	if (check_names(command, invocation, err) < 0)
+		return -1;
 	tell_server(invocation->messenger, settings);
 	if (command->takes_lock && !invocation->options->url)
 		tell_default(invocation->messenger, invocation->argv[0]);

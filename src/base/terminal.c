@@ -125,3 +125,26 @@ int terminal_cut(const struct terminal *terminal, char *to, size_t size, const c
 	snprintf(to + length, size - length, "%s", mark);
 	return used + cut;
 }
+
+void terminal_wrap(const struct terminal *terminal, FILE *out, const char *text, int at, int used,
+		   int width)
+{
+	char copy[WRAPPED_MAX_BYTES], *rest;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	tame(copy);
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		const int columns = terminal_width(terminal, word);
+
+		if (used > at && used + 1 + columns > width) {
+			fprintf(out, "\n%*s", at, "");
+			used = at;
+		} else if (used > at) {
+			putc(' ', out);
+			used++;
+		}
+		fputs(word, out);
+		used += columns;
+	}
+	putc('\n', out);
+}

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define COLUMNS_MOST 1000
 
@@ -42,3 +43,11 @@ int terminal_width(const struct terminal *terminal, const char *text);
  * the columns used. */
 int terminal_cut(const struct terminal *terminal, char *to, size_t size, const char *text,
 		 int width);
+
+#define WRAPPED_MAX_BYTES 2048
+
+/* Prints words from column `at` on, in lines of so many columns, and ends the last one. The cursor
+ * is behind `used` columns. A word that is too long stands uncut on a line of its own, so that it
+ * can be copied. */
+void terminal_wrap(const struct terminal *terminal, FILE *out, const char *text, int at, int used,
+		   int width);

@@ -207,3 +207,12 @@ const char *shell_quote(char *quoted, size_t size, const char *word)
 	snprintf(quoted + length, size - length, "%s", mark);
 	return *word ? NULL : quoted;
 }
+
+const char *shell_name(char *quoted, size_t size, const char *name)
+{
+	const size_t dashes = (size_t)snprintf(quoted, size, *name == '-' ? "-- " : "");
+
+	if (!shell_quote(quoted + dashes, size - dashes, name))
+		snprintf(quoted, size, "NAME");
+	return quoted;
+}

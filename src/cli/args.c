@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/guess.h"
-#include "cli/options.h"
-#include "redis/server.h"
 
 /* ---- Commands ---- */
 
@@ -26,16 +23,11 @@ const struct command front_command = {
 	.operands = "",
 	.summary = "",
 	.bit = COMMAND_FRONT,
-	.most = OPERANDS_UNLIMITED,
 };
 
-static const struct command *command_named(const char *name)
+bool command_takes(const struct command *command, int count)
 {
-	const struct command *const *command = all_commands;
-
-	while (*command && strcmp((*command)->name, name) != 0)
-		command++;
-	return *command;
+	return count == 0 || strstr(command->operands, "...");
 }
 
 /* ---- Guesses. A word of other programs counts first, then an option that only other commands
@@ -59,38 +51,25 @@ static const struct {
 /* Finds what the word means, or NULL. An option means one that the command has. */
 static const char *find_synonym(const char *word, const struct command *command)
 {
-	char whole[NEAREST_MAX_BYTES + 2], name[NEAREST_MAX_BYTES];
-	const struct option_row *row;
+	char whole[NEAREST_MAX_BYTES + 2];
 
 	snprintf(whole, sizeof(whole), " %.*s ", NEAREST_MAX_BYTES - 1, word);
 	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++) {
 		const char *meant = synonyms[i].meant;
+		/* NULL: a command, or the URL, which all have */
+		const struct option_row *row = *meant == '-' ? option_named(meant + 2) : NULL;
 
-		if (!strstr(synonyms[i].words, whole))
-			continue;
-		if (*meant != '-')
-			return meant;
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(meant + 2, " "), meant + 2);
-		row = option_named(name);
-		return row && option_is_for(row, command->bit, SOURCE_FLAG) ? meant : NULL;
+		if (strstr(synonyms[i].words, whole))
+			return !row || option_is_for(row, command->bit, SOURCE_FLAG) ? meant : NULL;
 	}
 	return NULL;
-}
-
-static void say_meant(char cause[CAUSE_MAX_BYTES], const char *kind, const char *dashes,
-		      const char *meant)
-{
-	if (*meant)
-		snprintf(cause, CAUSE_MAX_BYTES, "there is no such %s, did you mean %s%s?", kind,
-			 dashes, meant);
-	else
-		snprintf(cause, CAUSE_MAX_BYTES, "there is no such %s", kind);
 }
 
 /* The cause in a message: word is no command. more: other words follow. */
 static const char *guess_command(char cause[CAUSE_MAX_BYTES], const char *word, bool more)
 {
 	const char *meant = find_synonym(word, &front_command);
+	char said[NEAREST_SAID_BYTES];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, word);
@@ -98,11 +77,12 @@ static const char *guess_command(char cause[CAUSE_MAX_BYTES], const char *word, 
 		nearest_try(&nearest, all_commands[i]->name);
 	nearest_try(&nearest, "help");
 	nearest_try(&nearest, "version");
-	if (!meant)
-		meant = !*nearest.best && (more || strchr(word, '/'))
-				? "'fairlock wrap NAME COMMAND'"
-				: nearest.best;
-	say_meant(cause, "command", "", meant);
+	if (!meant && !*nearest.best && (more || strchr(word, '/')))
+		meant = "'fairlock wrap NAME COMMAND'";
+	if (meant)
+		strcpy(nearest.best, meant);
+	snprintf(cause, CAUSE_MAX_BYTES, "there is no such command%s",
+		 nearest_say(said, &nearest, ""));
 	return cause;
 }
 
@@ -131,10 +111,8 @@ static void name_commands(char cause[CAUSE_MAX_BYTES], const struct option_row *
 /* Finds the row of an option as it is written, -x or --name, among those of all commands. */
 static const struct option_row *find_anywhere(const char *option)
 {
-	const struct option_row *row;
-
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if ((row->sources & SOURCE_FLAG) &&
+	for (const struct option_row *row = option_rows; row->name; row++)
+		if (option_is_for(row, COMMAND_ALL, SOURCE_FLAG) &&
 		    (option[1] == '-' ? strcmp(row->name, option + 2) == 0
 				      : row->letter && row->letter == option[1]))
 			return row;
@@ -145,23 +123,23 @@ static const struct option_row *find_anywhere(const char *option)
 static void guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
 			 const struct command *command)
 {
-	const struct option_row *row, *elsewhere = find_anywhere(option);
+	const struct option_row *elsewhere = find_anywhere(option);
 	const char *synonym = find_synonym(option, command);
 	struct nearest nearest;
-	char name[NEAREST_MAX_BYTES];
+	char name[NEAREST_MAX_BYTES], said[NEAREST_SAID_BYTES];
 
 	/* --url:URL is meant as --url=URL */
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(option, ":"), option);
 	nearest_begin(&nearest, name[1] == '-' ? name + 2 : "");
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
+	for (const struct option_row *row = option_rows; row->name; row++)
 		if (option_is_for(row, command->bit, SOURCE_FLAG))
 			nearest_try(&nearest, row->name);
 	if (synonym)
-		say_meant(cause, "option", "", synonym);
-	else if (elsewhere)
+		strcpy(nearest.best, synonym + strlen("--"));
+	snprintf(cause, CAUSE_MAX_BYTES, "there is no such option%s",
+		 nearest_say(said, &nearest, "--"));
+	if (elsewhere && !synonym)
 		name_commands(cause, elsewhere, command == &front_command);
-	else
-		say_meant(cause, "option", "--", nearest.best);
 }
 
 /* ---- Words ---- */
@@ -176,10 +154,10 @@ void arguments_init(struct arguments *arguments, const struct command *command, 
 static enum argument find_row(struct arguments *arguments, bool is_letter, const char *text,
 			      size_t length)
 {
-	const struct option_row *row, *found = NULL, *other = NULL;
+	const struct option_row *found = NULL, *other = NULL;
 	bool is_whole = false;
 
-	for (size_t i = 0; !is_whole && (row = option_at(i)) != NULL; i++) {
+	for (const struct option_row *row = option_rows; !is_whole && row->name; row++) {
 		if (is_letter ? row->letter != *text : strncmp(row->name, text, length) != 0)
 			continue;
 		/* no abbreviation of another, as --password is of --password-file */
@@ -223,7 +201,7 @@ static enum argument read_long(struct arguments *arguments, char *word)
 	snprintf(arguments->option, sizeof(arguments->option), "%.*s", (int)length, word);
 	if (find_row(arguments, false, word + 2, length - 2) == ARGUMENT_MISTAKE)
 		return ARGUMENT_MISTAKE;
-	if (*arguments->row->argument && (attached || !option_is_open(arguments->row)))
+	if (*arguments->row->argument && (attached || !arguments->row->is_open))
 		return take_value(arguments, attached);
 	strcpy(arguments->cause, "it takes no value");
 	return attached ? ARGUMENT_MISTAKE : ARGUMENT_OPTION;
@@ -246,19 +224,20 @@ static enum argument read_letter(struct arguments *arguments, char *letters)
 /* The first operand is the command. The words help and version are also options. */
 static enum argument read_command(struct arguments *arguments, char *word)
 {
-	const struct command *command = command_named(word);
+	const struct command *const *command = all_commands;
 
-	arguments->value = NULL;
+	while (*command && strcmp((*command)->name, word) != 0)
+		command++;
 	arguments->row = strcmp(word, "help") == 0 || strcmp(word, "version") == 0
 				 ? option_named(word)
 				 : NULL;
 	if (arguments->row)
 		return ARGUMENT_OPTION;
-	if (!command) {
+	if (!*command) {
 		arguments->value = word;
 		return ARGUMENT_NO_COMMAND;
 	}
-	arguments->command = command;
+	arguments->command = *command;
 	return arguments_next(arguments);
 }
 
@@ -319,7 +298,7 @@ int arguments_set(struct options *options, const struct arguments *arguments, st
 	char cause[80];
 
 	assert(row);
-	if (!value && option_is_open(row)) {
+	if (!value && row->is_open) {
 		/* --watch 2 means --watch and NAME 2, but nobody means that */
 		if (options_set(NULL, row, next, flag, command, err) == 0) {
 			snprintf(cause, sizeof(cause),
@@ -339,8 +318,9 @@ static int check_operands(const struct options *options, const struct command *c
 			  struct error *err)
 {
 	const bool has_words = count > 1, has_text = options->shell_command != NULL;
-	const char *cause = count < command->least  ? "NAME is missing"
-			    : count > command->most ? "there is more than one NAME"
+	const char *cause = count == 0 && *command->operands != '[' ? "NAME is missing"
+			    : count > 0 && !command_takes(command, count - 1)
+				    ? "there is more than one NAME"
 			    : !command->runs_words || has_words != has_text ? NULL
 			    : has_text ? "give either COMMAND or --command, not both"
 				       : "COMMAND is missing";

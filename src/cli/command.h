@@ -1,15 +1,10 @@
 /* The subcommands; src/commands has a file for each. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-
-#include "base/error.h"
+#include "base/message.h"
+#include "cli/options.h"
 
 struct layout;
-struct options;
-struct server;
-struct messenger;
 
 /* main prepares this for a command. */
 struct invocation {
@@ -20,31 +15,14 @@ struct invocation {
 	char **argv;
 };
 
-/* Which commands an option is for: see options.c. */
-enum command_bit {
-	COMMAND_WRAP = 1,
-	COMMAND_ACQUIRE = 2,
-	COMMAND_RENEW = 4,
-	COMMAND_RELEASE = 8,
-	COMMAND_STATUS = 16,
-	COMMAND_QUEUE = 32,
-	COMMAND_LOG = 64,
-	COMMAND_DOCTOR = 128,
-	COMMAND_FRONT = 0x8000, /* none: words before the command */
-	COMMAND_ALL = 0xffff,   /* future ones, too */
-};
-
-#define OPERANDS_UNLIMITED INT_MAX
-
 /* run returns 0 and sets *status to the exit status, or returns -1 and fills *err, which main
  * reports. */
 struct command {
 	const char *name;
-	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]" */
+	const char *operands; /* as in the synopsis: "NAME [--] COMMAND [ARG...]", "[NAME...]" */
 	const char *summary;  /* for the list of commands in --help */
 	const char *examples; /* three lines for --help, each with its newline */
 	enum command_bit bit;
-	int least, most;            /* operands */
 	bool runs_words;            /* the words behind NAME are a command line of their own */
 	bool takes_lock;            /* told to syslog, and its help has sections */
 	const struct layout *table; /* whose columns -o chooses, or NULL */
@@ -67,3 +45,10 @@ extern const struct command *const all_commands[];
 /* Stands for the words before the command's name: it has the options of all commands, and no
  * others. */
 extern const struct command front_command;
+
+/* Whether the command takes one more behind so many operands. */
+bool command_takes(const struct command *command, int count);
+
+/* The words behind "fairlock --complete": those of a command line, up to the one that is being
+ * completed, which may be empty. */
+void complete(int argc, char **argv);

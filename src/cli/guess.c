@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -63,4 +64,12 @@ void nearest_try(struct nearest *nearest, const char *candidate)
 		return;
 	nearest->distance = found;
 	strcpy(nearest->best, candidate);
+}
+
+const char *nearest_say(char said[NEAREST_SAID_BYTES], const struct nearest *nearest,
+			const char *dashes)
+{
+	snprintf(said, NEAREST_SAID_BYTES, *nearest->best ? ", did you mean %s%s?" : "", dashes,
+		 nearest->best);
+	return said;
 }

@@ -3,17 +3,14 @@
 #include "cli/options.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "cli/command.h"
 
 #define VALUE_CAUSE_BYTES 320
 #define REASON_BYTES 200
@@ -28,6 +25,7 @@ enum {
 	WRAP = COMMAND_WRAP,
 	TAKE = COMMAND_WRAP | COMMAND_ACQUIRE,
 	SHOW = COMMAND_STATUS | COMMAND_QUEUE | COMMAND_LOG,
+	DEFAULTS = SOURCE_ENVIRONMENT | SOURCE_FILE,
 };
 
 const char colour_words[COLOUR_COUNT][COLOUR_BYTES] = {
@@ -36,137 +34,127 @@ const char colour_words[COLOUR_COUNT][COLOUR_BYTES] = {
 	[COLOUR_NEVER] = "never",
 };
 
-/* The later columns are named, and most rows have none. */
+/* The later columns are named, and most rows have none: flags are the first kind. */
 #define IN(member) .offset = offsetof(struct options, member)
 
-static const struct option_row option_rows[] = {
-	{'u', "url", "URL", "the server that has the locks", OPTION_URL, IN(url), ALL, SOURCE_ALL,
+const struct option_row option_rows[] = {
+	{'u', "url", "URL", "the server that has the locks", IN(url), ALL, DEFAULTS, OPTION_URL,
 	 .fallback = "local:", .section = "The server, for all commands"},
-	{0, "config", "FILE", "read this configuration file, not the usual ones", OPTION_FILE,
-	 IN(config), ALL, SOURCE_FLAG | SOURCE_ENVIRONMENT},
-	/* On a command line everybody could read it. */
-	{0, "password", "TEXT", "the password of the server", OPTION_TEXT, IN(password), ALL,
-	 SOURCE_ENVIRONMENT | SOURCE_FILE, .min = 1},
-	{0, "password-file", "FILE", "the first line of this file is the password", OPTION_FILE,
-	 IN(password_file), ALL, SOURCE_ALL},
-	{0, "sentinel-user", "USER", "the user name for the sentinels", OPTION_TEXT,
-	 IN(sentinel_user), ALL, SOURCE_ALL, .min = 1},
+	{0, "config", "FILE", "read this configuration file, not the usual ones", IN(config), ALL,
+	 SOURCE_ENVIRONMENT, OPTION_FILE},
+	{0, "password", "TEXT", "the password of the server", IN(password), ALL, DEFAULTS,
+	 OPTION_PASSWORD, .min = 1},
+	{0, "password-file", "FILE", "the first line of this file is the password",
+	 IN(password_file), ALL, DEFAULTS, OPTION_FILE},
+	{0, "sentinel-user", "USER", "the user name for the sentinels", IN(sentinel_user), ALL,
+	 DEFAULTS, OPTION_TEXT, .min = 1},
 	{0, "sentinel-password-file", "FILE", "the first line is the password of the sentinels",
-	 OPTION_FILE, IN(sentinel_password_file), ALL, SOURCE_ALL},
-	{0, "tls-ca", "FILE", "trust the authorities in this file or folder", OPTION_FILE,
-	 IN(tls_files.ca), ALL, SOURCE_ALL, .fallback = "those of the system"},
-	{0, "tls-cert", "FILE", "show this certificate to the server", OPTION_FILE,
-	 IN(tls_files.cert), ALL, SOURCE_ALL},
-	{0, "tls-key", "FILE", "the private key of --tls-cert", OPTION_FILE, IN(tls_files.key), ALL,
-	 SOURCE_ALL, .fallback = "in the same file"},
-	{0, "tls-insecure", "", "do not check the certificate of the server", OPTION_FLAG,
-	 IN(tls_files.insecure), ALL, SOURCE_ALL},
+	 IN(sentinel_password_file), ALL, DEFAULTS, OPTION_FILE},
+	{0, "tls-ca", "FILE", "trust the authorities in this file or folder", IN(tls_files.ca), ALL,
+	 DEFAULTS, OPTION_FILE, .fallback = "those of the system"},
+	{0, "tls-cert", "FILE", "show this certificate to the server", IN(tls_files.cert), ALL,
+	 DEFAULTS, OPTION_FILE},
+	{0, "tls-key", "FILE", "the private key of --tls-cert", IN(tls_files.key), ALL, DEFAULTS,
+	 OPTION_FILE, .fallback = "in the same file"},
+	{0, "tls-insecure", "", "do not check the certificate of the server",
+	 IN(tls_files.insecure), ALL, DEFAULTS},
 	{0, "connect-timeout", "DUR", "wait at most DUR for a connection or a reply",
-	 OPTION_DURATION, IN(connect_timeout_ms), ALL, SOURCE_ALL, .fallback = "5s", 1, DAY_MS,
+	 IN(connect_timeout_ms), ALL, DEFAULTS, OPTION_DURATION, .fallback = "5s", 1, DAY_MS,
 	 "a duration from 1ms to 1d"},
 
-	{'n', "no-wait", "", "exit at once if the lock is busy or has waiters", OPTION_FLAG,
-	 IN(no_wait), TAKE, SOURCE_FLAG, .section = "If the lock is busy"},
-	{'w', "wait", "DUR", "wait at most DUR; 0 is -n", OPTION_DURATION, IN(wait_ms),
-	 TAKE | COMMAND_RELEASE, SOURCE_ALL, .fallback = "for ever", .max = LONGEST_MS},
-	{'E', "conflict-exit-code", "N", "exit with N if not obtained", OPTION_INT,
-	 IN(conflict_status), TAKE, SOURCE_ALL, .fallback = "75", 0, 255, "a number from 0 to 255"},
-	{0, "skip", "", "exit with 0, and print nothing (-n -q -E 0)", OPTION_FLAG, IN(skip), WRAP,
-	 SOURCE_FLAG},
-	{0, "report", "DUR", "without a terminal, print the place every DUR", OPTION_DURATION,
-	 IN(report_ms), TAKE, SOURCE_ALL, .fallback = "1m in CI", 1000, LONGEST_MS,
-	 "a duration from 1s"},
-	{0, "max-queue", "N", "exit if N waiters are in the queue", OPTION_NUMBER, IN(max_queue),
-	 TAKE, SOURCE_ALL},
-	{0, "supersede", "", "newest wins: replace the waiter with --supersede", OPTION_FLAG,
-	 IN(supersede), WRAP, SOURCE_FLAG},
-	{0, "jitter", "DUR", "first wait a random time up to DUR", OPTION_DURATION, IN(jitter_ms),
-	 WRAP, SOURCE_ALL, .max = DAY_MS, "a duration up to 1d"},
+	{'n', "no-wait", "", "exit at once if the lock is busy or has waiters", IN(no_wait), TAKE,
+	 .section = "If the lock is busy"},
+	{'w', "wait", "DUR", "wait at most DUR; 0 is -n", IN(wait_ms), TAKE | COMMAND_RELEASE,
+	 DEFAULTS, OPTION_DURATION, .fallback = "for ever", .max = LONGEST_MS},
+	{'E', "conflict-exit-code", "N", "exit with N if not obtained", IN(conflict_status), TAKE,
+	 DEFAULTS, OPTION_INT, .fallback = "75", 0, 255, "a number from 0 to 255"},
+	{0, "skip", "", "exit with 0, and print nothing (-n -q -E 0)", IN(skip), WRAP},
+	{0, "report", "DUR", "without a terminal, print the place every DUR", IN(report_ms), TAKE,
+	 DEFAULTS, OPTION_DURATION, .fallback = "1m in CI", 1000, LONGEST_MS, "a duration from 1s"},
+	{0, "max-queue", "N", "exit if N waiters are in the queue", IN(max_queue), TAKE, DEFAULTS,
+	 OPTION_NUMBER},
+	{0, "supersede", "", "newest wins: replace the waiter with --supersede", IN(supersede),
+	 WRAP},
+	{0, "jitter", "DUR", "first wait a random time up to DUR", IN(jitter_ms), WRAP, DEFAULTS,
+	 OPTION_DURATION, .max = DAY_MS, "a duration up to 1d"},
 
-	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", OPTION_DURATION,
-	 IN(once_per_ms), WRAP, SOURCE_ALL, .min = 1, YEAR_MS, "a duration from 1ms to 365d",
+	{0, "once-per", "DUR", "run at most once per DUR, on all hosts together", IN(once_per_ms),
+	 WRAP, DEFAULTS, OPTION_DURATION, .min = 1, YEAR_MS, "a duration from 1ms to 365d",
 	 .section = "Once"},
-	{0, "once-ok", "DUR", "run unless COMMAND has succeeded within DUR", OPTION_DURATION,
-	 IN(once_ok_ms), WRAP, SOURCE_FLAG, .min = 1, YEAR_MS, "a duration from 1ms to 365d"},
-	{0, "min-hold", "DUR", "keep the lock for DUR at least", OPTION_DURATION, IN(min_hold_ms),
-	 WRAP, SOURCE_ALL, .max = YEAR_MS, "a duration up to 365d"},
+	{0, "once-ok", "DUR", "run unless COMMAND has succeeded within DUR", IN(once_ok_ms), WRAP,
+	 .kind = OPTION_DURATION, .min = 1, YEAR_MS, "a duration from 1ms to 365d"},
+	{0, "min-hold", "DUR", "keep the lock for DUR at least", IN(min_hold_ms), WRAP, DEFAULTS,
+	 OPTION_DURATION, .max = YEAR_MS, "a duration up to 365d"},
 
-	{0, "slots", "N|A,B", "take one of N slots, or of these named ones", OPTION_SLOTS,
-	 IN(slots), TAKE, SOURCE_FLAG, .section = "How many"},
-	{0, "shared", "", "share the lock with others that take it so", OPTION_FLAG, IN(shared),
-	 TAKE, SOURCE_FLAG},
-	{0, "also", "NAME", "take this lock, too; may be given 15 times", OPTION_ALSO, IN(also),
-	 WRAP, SOURCE_FLAG},
+	{0, "slots", "N|A,B", "take one of N slots, or of these named ones", IN(slots), TAKE,
+	 .kind = OPTION_SLOTS, .section = "How many"},
+	{0, "shared", "", "share the lock with others that take it so", IN(shared), TAKE},
+	{0, "also", "NAME", "take this lock, too; may be given 15 times", IN(also), WRAP,
+	 .kind = OPTION_ALSO},
 
-	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", OPTION_DURATION,
-	 IN(lease_ms), TAKE | COMMAND_RENEW, SOURCE_ALL, .fallback = "30s", 1000, DAY_MS,
+	{'l', "lease", "DUR", "free the lock DUR after the last renewal, 1s to 1d", IN(lease_ms),
+	 TAKE | COMMAND_RENEW, DEFAULTS, OPTION_DURATION, .fallback = "30s", 1000, DAY_MS,
 	 "a duration from 1s to 1d", .section = "Limits"},
-	{0, "max-hold", "DUR", "stop COMMAND after DUR, and exit with 124", OPTION_DURATION,
-	 IN(max_hold_ms), TAKE, SOURCE_ALL, .min = 1, LONGEST_MS, "a duration over 0"},
-	{'s', "signal", "SIG", "stop COMMAND with this signal", OPTION_SIGNAL, IN(signal), WRAP,
-	 SOURCE_ALL, .fallback = "TERM", .min = 1},
-	{'k', "kill-after", "DUR", "send SIGKILL DUR after --signal", OPTION_DURATION,
-	 IN(kill_after_ms), WRAP, SOURCE_ALL, .fallback = "10s, at most lease/3", 0, DAY_MS / 3,
+	{0, "max-hold", "DUR", "stop COMMAND after DUR, and exit with 124", IN(max_hold_ms), TAKE,
+	 DEFAULTS, OPTION_DURATION, .min = 1, LONGEST_MS, "a duration over 0"},
+	{'s', "signal", "SIG", "stop COMMAND with this signal", IN(signal), WRAP, DEFAULTS,
+	 OPTION_SIGNAL, .fallback = "TERM", .min = 1},
+	{'k', "kill-after", "DUR", "send SIGKILL DUR after --signal", IN(kill_after_ms), WRAP,
+	 DEFAULTS, OPTION_DURATION, .fallback = "10s, at most lease/3", 0, DAY_MS / 3,
 	 "a duration up to 8h"},
-	{0, "replicas", "N", "require N replicas to confirm the lock", OPTION_NUMBER, IN(replicas),
-	 TAKE | COMMAND_DOCTOR, SOURCE_ALL},
+	{0, "replicas", "N", "require N replicas to confirm the lock", IN(replicas),
+	 TAKE | COMMAND_DOCTOR, DEFAULTS, OPTION_NUMBER},
 
-	{0, "reason", "TEXT", "show TEXT to others instead of the arguments", OPTION_REASON,
-	 IN(reason), TAKE, SOURCE_ALL, .max = REASON_BYTES, .section = "What others see"},
-	{0, "syslog", "", "send messages to syslog, too", OPTION_FLAG, IN(syslog), TAKE,
-	 SOURCE_ALL},
+	{0, "reason", "TEXT", "show TEXT to others instead of the arguments", IN(reason), TAKE,
+	 DEFAULTS, OPTION_REASON, .max = REASON_BYTES, .section = "What others see"},
+	{0, "syslog", "", "send messages to syslog, too", IN(syslog), TAKE, DEFAULTS},
 
-	{'c', "command", "STR", "run STR with sh -c", OPTION_TEXT, IN(shell_command), WRAP,
-	 SOURCE_FLAG, .section = "Other options"},
-	{0, "while-pid", "PID", "renew until process PID ends, then release", OPTION_INT,
-	 IN(while_pid), COMMAND_ACQUIRE, SOURCE_FLAG, .min = 1, INT_MAX, "a process id"},
-	{0, "owner", "ID", "act as this owner; acquire prints the ID", OPTION_OWNER, IN(owner),
-	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "stop", "", "ask the holder to stop, and wait until it has", OPTION_FLAG, IN(stop),
-	 COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "force", "", "break the lock at once; its command may run for 1 s more", OPTION_FLAG,
-	 IN(force), COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "slot", "S", "with --stop or --force: only the hold that has this slot", OPTION_SLOT,
-	 IN(slot), COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "token", "T", "with --force: only if the holder has this token", OPTION_NUMBER,
-	 IN(token), COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "forget-run", "", "forget the last run, for --once-per and --once-ok", OPTION_FLAG,
-	 IN(forget_run), COMMAND_RELEASE, SOURCE_FLAG},
-	{0, "remove", "ID", "take this waiter out of the queue", OPTION_OWNER, IN(remove),
-	 COMMAND_QUEUE, SOURCE_FLAG},
-	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", OPTION_TEXT,
-	 IN(since), COMMAND_LOG, SOURCE_FLAG, .min = 1, .expects = "a duration or a time"},
-	{'n', "lines", "N", "show only the last N events", OPTION_NUMBER, IN(lines), COMMAND_LOG,
-	 SOURCE_FLAG},
-	{0, "follow", "", "print new events as they come", OPTION_FLAG, IN(follow), COMMAND_LOG,
-	 SOURCE_FLAG},
-	{0, "stats", "", "print figures: how often, how long, how busy", OPTION_FLAG, IN(stats),
-	 COMMAND_LOG, SOURCE_FLAG},
-	{0, "plot", "", "draw when each job waited, and when it held the lock", OPTION_FLAG,
-	 IN(plot), COMMAND_LOG, SOURCE_FLAG},
-	{0, "watch", "DUR", "redraw every DUR until you press Ctrl-C", OPTION_PERIOD, IN(watch_ms),
-	 COMMAND_STATUS | COMMAND_QUEUE, SOURCE_FLAG, .fallback = "1s", 100, DAY_MS,
-	 "a duration from 100ms to 1d"},
-	{'a', "all", "", "show free locks, too", OPTION_FLAG, IN(all), COMMAND_STATUS, SOURCE_FLAG},
-	{0, "sort", "COL", "sort by this column", OPTION_COLUMN, IN(sort), SHOW, SOURCE_FLAG},
-	{0, "color", "WHEN", "use colours: auto, always or never", OPTION_COLOUR, IN(colour),
-	 SHOW | COMMAND_DOCTOR, SOURCE_FLAG, .fallback = "auto"},
-	{0, "prometheus", "", "print metrics for Prometheus", OPTION_FLAG, IN(prometheus),
-	 COMMAND_STATUS, SOURCE_FLAG},
-	{0, "json", "", "print JSON", OPTION_FLAG, IN(json),
-	 SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR, SOURCE_FLAG},
-	{0, "raw", "", "print columns without padding", OPTION_FLAG, IN(raw), SHOW, SOURCE_FLAG},
-	{0, "noheadings", "", "print no headings", OPTION_FLAG, IN(no_headings), SHOW, SOURCE_FLAG},
-	{0, "acl", "", "print the ACL lines of a user for NAME, for redis-cli", OPTION_FLAG,
-	 IN(acl), COMMAND_DOCTOR, SOURCE_FLAG},
+	{'c', "command", "STR", "run STR with sh -c", IN(shell_command), WRAP, .kind = OPTION_TEXT,
+	 .section = "Other options"},
+	{0, "while-pid", "PID", "renew until process PID ends, then release", IN(while_pid),
+	 COMMAND_ACQUIRE, .kind = OPTION_INT, .min = 1, INT_MAX, "a process id"},
+	{0, "owner", "ID", "act as this owner; acquire prints the ID", IN(owner),
+	 COMMAND_ACQUIRE | COMMAND_RENEW | COMMAND_RELEASE, .kind = OPTION_TEXT, .min = 1,
+	 .expects = "an owner ID"},
+	{0, "stop", "", "ask the holder to stop, and wait until it has", IN(stop), COMMAND_RELEASE},
+	{0, "force", "", "break the lock at once; its command may run for 1 s more", IN(force),
+	 COMMAND_RELEASE},
+	{0, "slot", "S", "with --stop or --force: only the hold that has this slot", IN(slot),
+	 COMMAND_RELEASE, .kind = OPTION_SLOT},
+	{0, "token", "T", "with --force: only if the holder has this token", IN(token),
+	 COMMAND_RELEASE, .kind = OPTION_NUMBER},
+	{0, "forget-run", "", "forget the last run, for --once-per and --once-ok", IN(forget_run),
+	 COMMAND_RELEASE},
+	{0, "remove", "ID", "take this waiter out of the queue", IN(remove), COMMAND_QUEUE,
+	 .kind = OPTION_TEXT, .min = 1, .expects = "an owner ID"},
+	{0, "since", "DUR|TIME", "show only the events of the last DUR, or since TIME", IN(since),
+	 COMMAND_LOG, .kind = OPTION_TEXT, .min = 1, .expects = "a duration or a time"},
+	{'n', "lines", "N", "show only the last N events", IN(lines), COMMAND_LOG,
+	 .kind = OPTION_NUMBER},
+	{0, "follow", "", "print new events as they come", IN(follow), COMMAND_LOG},
+	{0, "stats", "", "print figures: how often, how long, how busy", IN(stats), COMMAND_LOG},
+	{0, "plot", "", "draw when each job waited, and when it held the lock", IN(plot),
+	 COMMAND_LOG},
+	{0, "watch", "DUR", "redraw every DUR until you press Ctrl-C", IN(watch_ms),
+	 COMMAND_STATUS | COMMAND_QUEUE, .kind = OPTION_DURATION, .fallback = "1s", 100, DAY_MS,
+	 "a duration from 100ms to 1d", .is_open = true},
+	{'a', "all", "", "show free locks, too", IN(all), COMMAND_STATUS},
+	{0, "sort", "COL", "sort by this column", IN(sort), SHOW, .kind = OPTION_COLUMN},
+	{0, "color", "WHEN", "use colours: auto, always or never", IN(colour),
+	 SHOW | COMMAND_DOCTOR, .kind = OPTION_COLOUR, .fallback = "auto", .is_open = true},
+	{0, "prometheus", "", "print metrics for Prometheus", IN(prometheus), COMMAND_STATUS},
+	{0, "json", "", "print JSON", IN(json), SHOW | COMMAND_ACQUIRE | COMMAND_DOCTOR},
+	{0, "raw", "", "print columns without padding", IN(raw), SHOW},
+	{0, "noheadings", "", "print no headings", IN(no_headings), SHOW},
+	{0, "acl", "", "print the ACL lines of a user for NAME, for redis-cli", IN(acl),
+	 COMMAND_DOCTOR},
 	{'o', "output", "COLS", "print these columns; +COLS adds them, -o help lists all",
-	 OPTION_COLUMNS, IN(columns), SHOW, SOURCE_FLAG},
-	{'q', "quiet", "", "print nothing if the lock is busy", OPTION_FLAG, IN(quiet), ALL,
-	 SOURCE_ALL},
-	{'v', "verbose", "", "print each step on standard error", OPTION_FLAG, IN(verbose), ALL,
-	 SOURCE_ALL},
-	{'h', "help", "", "show this help", OPTION_FLAG, IN(help), ALL, SOURCE_FLAG},
-	{'V', "version", "", "show the version", OPTION_FLAG, IN(version), ALL, SOURCE_FLAG},
+	 IN(columns), SHOW, .kind = OPTION_COLUMNS},
+	{'q', "quiet", "", "print nothing if the lock is busy", IN(quiet), ALL, DEFAULTS},
+	{'v', "verbose", "", "print each step on standard error", IN(verbose), ALL, DEFAULTS},
+	{'h', "help", "", "show this help", IN(help), ALL},
+	{'V', "version", "", "show the version", IN(version), ALL},
+	{0},
 };
 
 #define ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
@@ -211,17 +199,13 @@ struct option_words option_words(const struct option_row *row, unsigned command)
 	return words;
 }
 
-const struct option_row *option_at(size_t index)
-{
-	return index < ROWS ? &option_rows[index] : NULL;
-}
-
 const struct option_row *option_named(const char *name)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		if (strcmp(option_rows[i].name, name) == 0)
-			return &option_rows[i];
-	return NULL;
+	const struct option_row *row = option_rows;
+
+	while (row->name && strcmp(row->name, name) != 0)
+		row++;
+	return row->name ? row : NULL;
 }
 
 bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source)
@@ -229,12 +213,9 @@ bool option_is_for(const struct option_row *row, unsigned commands, enum option_
 	/* a lease in a file is for new holds: one that is renewed keeps its own */
 	if (commands == COMMAND_RENEW && source != SOURCE_FLAG && row->commands != COMMAND_ALL)
 		return false;
-	return (row->sources & source) && (row->commands & commands);
-}
-
-bool option_is_open(const struct option_row *row)
-{
-	return row->kind == OPTION_PERIOD || row->kind == OPTION_COLOUR;
+	/* everybody could read a password on a command line */
+	return (row->commands & commands) &&
+	       (source == SOURCE_FLAG ? row->kind != OPTION_PASSWORD : row->sources & source);
 }
 
 /* ---- Values ---- */
@@ -375,31 +356,16 @@ static int parse_colour(const char *value, int64_t *number)
 	return -1;
 }
 
-/* How a kind is read, and what its member of struct options is. */
+/* The type of a member of struct options */
+enum member { A_TEXT, A_LIST, A_BOOL, AN_INT, AN_INT64 };
+
+#define KIND(name, ...) [OPTION_##name] = {__VA_ARGS__},
+
 static const struct {
 	int (*parse)(const char *value, int64_t *number);
-	enum { A_TEXT, A_LIST, A_BOOL, AN_INT, AN_INT64 } member;
+	enum member member;
 	const char *expects;
-} kinds[] = {
-	[OPTION_FLAG] = {parse_flag, A_BOOL, "yes or no"},
-	[OPTION_TEXT] = {parse_text, A_TEXT, "a text"},
-	[OPTION_FILE] = {parse_word, A_TEXT, "a path"},
-	[OPTION_URL] = {parse_word, A_TEXT, "a URL"},
-	[OPTION_REASON] = {parse_reason, A_TEXT,
-			   "at most 200 bytes of UTF-8 without control characters"},
-	[OPTION_COLUMNS] = {parse_word, A_TEXT, "a list of columns"},
-	[OPTION_COLUMN] = {parse_word, A_TEXT, "a column"},
-	[OPTION_OWNER] = {parse_word, A_TEXT, "an owner ID"},
-	[OPTION_SLOTS] = {parse_slots, A_TEXT, "a number of slots, or their names"},
-	[OPTION_SLOT] = {parse_slot, A_TEXT, "one slot"},
-	[OPTION_ALSO] = {parse_word, A_LIST, "a NAME"},
-	[OPTION_DURATION] = {duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)"},
-	[OPTION_PERIOD] = {duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)"},
-	[OPTION_NUMBER] = {parse_number, AN_INT64, "a number"},
-	[OPTION_INT] = {parse_number, AN_INT, "a number"},
-	[OPTION_SIGNAL] = {parse_signal, AN_INT, "a signal"},
-	[OPTION_COLOUR] = {parse_colour, AN_INT, "auto, always or never"},
-};
+} kinds[] = {OPTION_KINDS(KIND)};
 
 _Static_assert(sizeof(pid_t) == sizeof(int) && sizeof(enum colour_choice) == sizeof(int),
 	       "AN_INT is for process ids and colours, too");
@@ -471,6 +437,7 @@ int options_set(struct options *options, const struct option_row *row, const cha
 	}
 	if (options) {
 		store(options, row, value, number);
+		origin.value = value;
 		options->origins[row - option_rows] = origin;
 	}
 	return 0;
@@ -478,11 +445,11 @@ int options_set(struct options *options, const struct option_row *row, const cha
 
 /* ---- Where they are set ---- */
 
-const char *settings_variable(const struct option_row *row, char *name, size_t size)
+const char *option_variable(const struct option_row *row, char name[VARIABLE_MAX_BYTES])
 {
 	char *end = stpcpy(name, "FAIRLOCK_");
 
-	assert(size > strlen(name) + strlen(row->name));
+	assert(VARIABLE_MAX_BYTES > strlen(name) + strlen(row->name));
 	for (const char *c = row->name; *c; c++) /* small letters and dashes, whatever the locale */
 		*end++ = *c == '-' ? '_' : (char)(*c - 'a' + 'A');
 	*end = '\0';
@@ -490,22 +457,25 @@ const char *settings_variable(const struct option_row *row, char *name, size_t s
 }
 
 static const char *show_origin(const struct origin *origin, const struct option_row *row,
-			       char *text, size_t size)
+			       char text[WHERE_MAX_BYTES])
 {
 	text[0] = '\0';
 	if (origin->source == SOURCE_FLAG)
-		snprintf(text, size, "--%s", row->name);
+		snprintf(text, WHERE_MAX_BYTES, "--%s", row->name);
 	else if (origin->source == SOURCE_ENVIRONMENT)
-		settings_variable(row, text, size);
+		option_variable(row, text);
 	else if (origin->source == SOURCE_FILE)
-		snprintf(text, size, "%.480s:%u", origin->path, origin->line);
+		snprintf(text, WHERE_MAX_BYTES, "%.480s:%u", origin->path, origin->line);
 	return text;
 }
 
-const char *settings_where(const struct options *options, const struct option_row *row, char *text,
-			   size_t size)
+const char *options_where(const struct options *options, const char *name,
+			  char text[WHERE_MAX_BYTES])
 {
-	return show_origin(options_origin(options, row), row, text, size);
+	const struct option_row *row = option_named(name);
+
+	assert(row);
+	return show_origin(options_origin(options, name), row, text);
 }
 
 int options_refuse(const struct option_row *row, const struct origin *origin, const char *cause,
@@ -515,7 +485,7 @@ int options_refuse(const struct option_row *row, const struct origin *origin, co
 
 	if (origin->source == SOURCE_FLAG)
 		return fail(err, STATUS_USAGE, "cannot use option '--%s': %s", row->name, cause);
-	show_origin(origin, row, where, sizeof(where));
+	show_origin(origin, row, where);
 	if (origin->source == SOURCE_ENVIRONMENT)
 		return fail_about(err, STATUS_USAGE, "use", where, cause);
 	return fail_about(err, STATUS_CONFIG, "read", where, cause);
@@ -537,46 +507,13 @@ void options_init(struct options *options)
 	};
 }
 
-void options_free(struct options *options)
-{
-	free(options->url_copy);
-}
-
 bool options_want_help(const struct options *options)
 {
 	return options->help || options->version ||
 	       (options->columns && strcmp(options->columns, "help") == 0);
 }
 
-const struct origin *options_origin(const struct options *options, const struct option_row *row)
+const struct origin *options_origin(const struct options *options, const char *name)
 {
-	return &options->origins[row - option_rows];
-}
-
-bool options_has(const struct options *options, const struct option_row *row)
-{
-	return options_origin(options, row)->source != 0;
-}
-
-void option_show(char *text, size_t size, const struct options *options,
-		 const struct option_row *row)
-{
-	const void *member = (const char *)options + row->offset;
-	char duration[DURATION_MAX_BYTES], name[SIGNAL_MAX_BYTES];
-
-	if (!options_has(options, row))
-		snprintf(text, size, "%s", row->fallback);
-	else if (kinds[row->kind].parse == duration_parse)
-		snprintf(text, size, "%s",
-			 duration_show_fraction(duration, *(const int64_t *)member));
-	else if (row->kind == OPTION_SIGNAL)
-		snprintf(text, size, "%s", signal_show(name, *(const int *)member));
-	else if (kinds[row->kind].member == AN_INT64)
-		snprintf(text, size, "%" PRId64, *(const int64_t *)member);
-	else if (kinds[row->kind].member == AN_INT)
-		snprintf(text, size, "%d", *(const int *)member);
-	else if (kinds[row->kind].member == A_BOOL)
-		snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
-	else /* a text; a list has no variable */
-		snprintf(text, size, "%s", *(const char *const *)member);
+	return &options->origins[option_named(name) - option_rows];
 }

@@ -10,17 +10,28 @@
 #include "base/terminal.h"
 #include "redis/server.h"
 
-struct command;
-
 /* The lease of wrap and acquire, unless it is set. */
 #define DEFAULT_LEASE_MS 30000
+
+/* Which commands an option is for. */
+enum command_bit {
+	COMMAND_WRAP = 1,
+	COMMAND_ACQUIRE = 2,
+	COMMAND_RENEW = 4,
+	COMMAND_RELEASE = 8,
+	COMMAND_STATUS = 16,
+	COMMAND_QUEUE = 32,
+	COMMAND_LOG = 64,
+	COMMAND_DOCTOR = 128,
+	COMMAND_FRONT = 0x8000, /* none: words before the command */
+	COMMAND_ALL = 0xffff,   /* future ones, too */
+};
 
 /* Where an option may be set. The first of these counts. */
 enum option_source {
 	SOURCE_FLAG = 1,
 	SOURCE_ENVIRONMENT = 2,
 	SOURCE_FILE = 4,
-	SOURCE_ALL = 7,
 };
 
 /* Where an option was set. */
@@ -28,15 +39,7 @@ struct origin {
 	enum option_source source; /* 0: nowhere */
 	const char *path;          /* SOURCE_FILE */
 	unsigned line;
-};
-
-/* Where the server's password comes from. */
-enum password_source {
-	PASSWORD_NONE,
-	PASSWORD_URL,
-	PASSWORD_TEXT, /* a variable, or a line of a configuration file */
-	PASSWORD_FILE,
-	PASSWORD_SHARED, /* REDISCLI_AUTH */
+	const char *value; /* as it was written */
 };
 
 #define ROWS_MAX 64
@@ -121,30 +124,32 @@ struct options {
 	bool help;    /* --help was given: the other options do not count */
 	bool version; /* so was --version */
 	struct origin origins[ROWS_MAX];
-	enum password_source password_source;
-	char *url_copy; /* --url with its password, or NULL */
+	const char *password_from; /* an option, or "REDISCLI_AUTH"; NULL: there is no password */
+	char *url_copy;            /* --url with its password, from malloc, or NULL */
 };
 
-/* The type of a value, and of its member of struct options; options.c has what each one expects. */
-enum option_kind {
-	OPTION_FLAG,     /* bool; a variable or a file says yes or no */
-	OPTION_TEXT,     /* const char * */
-	OPTION_FILE,     /* the same: a path */
-	OPTION_URL,      /* the same, and may hide a password */
-	OPTION_REASON,   /* the same, for other people to read */
-	OPTION_COLUMNS,  /* the same: of a table */
-	OPTION_COLUMN,   /* the same: one of them */
-	OPTION_OWNER,    /* the same: the id of a holder or a waiter */
-	OPTION_SLOTS,    /* the same: a count, or names with commas */
-	OPTION_SLOT,     /* the same: one that is held */
-	OPTION_ALSO,     /* a list of const char *, ended by NULL: a lock; may be given again */
-	OPTION_DURATION, /* int64_t, in milliseconds */
-	OPTION_PERIOD,   /* the same; a flag may do without a value, and is the fallback then */
-	OPTION_NUMBER,   /* int64_t */
-	OPTION_INT,      /* int or pid_t */
-	OPTION_SIGNAL,   /* int */
-	OPTION_COLOUR,   /* enum colour_choice; a flag may do without, as OPTION_PERIOD */
-};
+/* The kinds of values: each with its parser and the type of its member of struct options, which
+ * options.c knows, and what is expected of it, for messages. */
+#define OPTION_KINDS(X)                                                                            \
+	X(FLAG, parse_flag, A_BOOL, "yes or no")                                                   \
+	X(TEXT, parse_text, A_TEXT, "a text")                                                      \
+	X(PASSWORD, parse_text, A_TEXT, "a text")                                                  \
+	X(FILE, parse_word, A_TEXT, "a path")                                                      \
+	X(URL, parse_word, A_TEXT, "a URL")                                                        \
+	X(REASON, parse_reason, A_TEXT, "at most 200 bytes of UTF-8 without control characters")   \
+	X(COLUMNS, parse_word, A_TEXT, "a list of columns")                                        \
+	X(COLUMN, parse_word, A_TEXT, "a column")                                                  \
+	X(SLOTS, parse_slots, A_TEXT, "a number of slots, or their names")                         \
+	X(SLOT, parse_slot, A_TEXT, "one slot")                                                    \
+	X(ALSO, parse_word, A_LIST, "a NAME")                                                      \
+	X(DURATION, duration_parse, AN_INT64, "a duration (90, 1.5h, 1h30m)")                      \
+	X(NUMBER, parse_number, AN_INT64, "a number")                                              \
+	X(INT, parse_number, AN_INT, "a number")                                                   \
+	X(SIGNAL, parse_signal, AN_INT, "a signal")                                                \
+	X(COLOUR, parse_colour, AN_INT, "auto, always or never")
+
+#define OPTION_KIND(name, ...) OPTION_##name,
+enum option_kind { OPTION_KINDS(OPTION_KIND) };
 
 /* All there is to know about one option, for the command line, --help, the environment, the
  * configuration files and completion. */
@@ -153,27 +158,25 @@ struct option_row {
 	const char *name;     /* long, without the dashes */
 	const char *argument; /* as --help calls it; "": a flag */
 	const char *help;
+	size_t offset;     /* of its member of struct options */
+	unsigned commands; /* a set of command bits */
+	unsigned sources;  /* a set of enum option_source, beside SOURCE_FLAG */
 	enum option_kind kind;
-	size_t offset;       /* of its member of struct options */
-	unsigned commands;   /* a set of command bits */
-	unsigned sources;    /* a set of enum option_source */
 	char fallback[24];   /* the default, for --help; "": it tells none */
 	int64_t min, max;    /* of a number, or of the length of a text; max 0: no limit */
 	char expects[40];    /* for messages: "a number from 0 to 255"; "": as its kind has it */
+	bool is_open;        /* the value may be left out, else it stands behind `=` */
 	const char *section; /* --help has this heading before the option and those behind it */
 };
 
-/* The index-th row of the table, or NULL behind the last. */
-const struct option_row *option_at(size_t index);
+/* The table, which ends with a row without a name. */
+extern const struct option_row option_rows[];
 
 /* The row with this long name, or NULL. */
 const struct option_row *option_named(const char *name);
 
 /* Whether a source may set the row for one of these commands. */
 bool option_is_for(const struct option_row *row, unsigned commands, enum option_source source);
-
-/* Whether the option's value may be left out; it follows the option's name and `=`. */
-bool option_is_open(const struct option_row *row);
 
 /* The words for an option in --help and completion. */
 struct option_words {
@@ -200,21 +203,11 @@ extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
 /* Sets the defaults. */
 void options_init(struct options *options);
 
-/* Gives back the memory of a --url. */
-void options_free(struct options *options);
-
 /* Whether --help, --version or -o help was given. */
 bool options_want_help(const struct options *options);
 
-/* Where the row was set. */
-const struct origin *options_origin(const struct options *options, const struct option_row *row);
-
-/* Writes the value of a row, as a configuration file would have it, or its default. */
-void option_show(char *text, size_t size, const struct options *options,
-		 const struct option_row *row);
-
-/* Whether the row is set. */
-bool options_has(const struct options *options, const struct option_row *row);
+/* Where the option of this name was set. */
+const struct origin *options_origin(const struct options *options, const char *name);
 
 /* Sets the row's member, which may keep a pointer into value, and notes the origin; its path must
  * live as long as *options. With a NULL options it only checks. Returns 0, or -1 as options_refuse
@@ -229,10 +222,12 @@ int options_refuse(const struct option_row *row, const struct origin *origin, co
 
 #define WHERE_MAX_BYTES 600
 
-/* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
-const char *settings_variable(const struct option_row *row, char *name, size_t size);
-
-/* Writes where a row was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
+/* Writes where an option was set: "--url", "FAIRLOCK_URL" or "/etc/fairlock.conf:3"; "" for a
  * default. */
-const char *settings_where(const struct options *options, const struct option_row *row, char *text,
-			   size_t size);
+const char *options_where(const struct options *options, const char *name,
+			  char text[WHERE_MAX_BYTES]);
+
+#define VARIABLE_MAX_BYTES 64
+
+/* Writes the name of a row's variable: FAIRLOCK_ and the row's name in capitals. */
+const char *option_variable(const struct option_row *row, char name[VARIABLE_MAX_BYTES]);

@@ -1,5 +1,5 @@
 /* Reads the sources in turn. The first that sets an option counts. */
-#include "cli/settings.h"
+#include "cli/args.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,10 +11,8 @@
 
 #include "base/descriptors.h"
 #include "base/getent.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/guess.h"
-#include "redis/server.h"
 
 #define SYSTEM_FILE "/etc/fairlock.conf"
 #define USER_FILE ".config/fairlock.conf"
@@ -23,6 +21,7 @@
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors write it; it says nothing */
 #define BLANKS " \t\r"
 #define CI_REPORT_MS 60000
+#define SHARED "REDISCLI_AUTH" /* redis-cli(1) reads it, too */
 
 static int no_memory(struct error *err)
 {
@@ -39,6 +38,11 @@ static void keep(struct settings *settings, char *text)
 	settings->owned[i] = text;
 }
 
+static bool is_set(const struct options *options, const char *name)
+{
+	return options_origin(options, name)->source != 0;
+}
+
 /* ---- The environment ---- */
 
 static const char *get_variable(const char *name)
@@ -51,16 +55,14 @@ static const char *get_variable(const char *name)
 static int read_environment(struct options *options, unsigned command, struct error *err)
 {
 	const struct origin origin = {.source = SOURCE_ENVIRONMENT};
-	const struct option_row *row;
-	char name[64];
+	char name[VARIABLE_MAX_BYTES];
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
-		if (options_has(options, row) || !option_is_for(row, command, SOURCE_ENVIRONMENT))
-			continue;
+	for (const struct option_row *row = option_rows; row->name; row++) {
+		const char *value = get_variable(option_variable(row, name));
 
-		const char *value = get_variable(settings_variable(row, name, sizeof(name)));
-
-		if (value && options_set(options, row, value, origin, command, err))
+		if (value && !is_set(options, row->name) &&
+		    option_is_for(row, command, SOURCE_ENVIRONMENT) &&
+		    options_set(options, row, value, origin, command, err))
 			return -1;
 	}
 	return 0;
@@ -84,22 +86,19 @@ static char *trim(char *text)
 static int refuse_key(const struct origin *origin, const char *key, const struct option_row *row,
 		      struct error *err)
 {
-	char shown[SHORT_MAX_BYTES], cause[sizeof(err->text)];
-	const struct option_row *other;
+	char shown[SHORT_MAX_BYTES], said[NEAREST_SAID_BYTES], cause[sizeof(err->text)];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, key);
-	for (size_t i = 0; (other = option_at(i)) != NULL; i++)
+	for (const struct option_row *other = option_rows; other->name; other++)
 		if (other->sources & SOURCE_FILE)
 			nearest_try(&nearest, other->name);
 	shorten_word(shown, key); /* "password: SECRET=" is a key, too */
 	if (row)
 		snprintf(cause, sizeof(cause), "a file cannot set --%s", row->name);
-	else if (*nearest.best)
-		snprintf(cause, sizeof(cause), "there is no key '%s', did you mean %s?", shown,
-			 nearest.best);
 	else
-		snprintf(cause, sizeof(cause), "there is no key '%s'", shown);
+		snprintf(cause, sizeof(cause), "there is no key '%s'%s", shown,
+			 nearest_say(said, &nearest, ""));
 	return options_refuse(row, origin, cause, err);
 }
 
@@ -136,7 +135,7 @@ static int set_key(struct options *options, unsigned command, const struct origi
 	if (row->kind == OPTION_URL && *value && check_url(row, origin, value, err))
 		return -1;
 	counts = option_is_for(row, command, SOURCE_FILE) &&
-		 (!options_has(options, row) || options_origin(options, row)->path == origin->path);
+		 (!is_set(options, key) || options_origin(options, key)->path == origin->path);
 	return options_set(counts ? options : NULL, row, value, *origin, command, err);
 }
 
@@ -164,7 +163,7 @@ static int read_line(struct options *options, unsigned command, const struct ori
 static int read_config(struct settings *settings, unsigned command, const char *path, bool is_usual,
 		       struct error *err)
 {
-	struct origin origin = {SOURCE_FILE, path, 0};
+	struct origin origin = {.source = SOURCE_FILE, .path = path};
 	char *text = malloc(FILE_MAX_BYTES + 1), *end;
 	ssize_t length;
 
@@ -194,20 +193,15 @@ static int read_config(struct settings *settings, unsigned command, const char *
 	return 0;
 }
 
-/* $HOME spares most users a look-up in the password database, which takes longer than all the rest
- * of this file. */
-static const char *find_home(void)
-{
-	const char *home = get_variable("HOME");
-
-	return home ? home : getent_home(getuid());
-}
-
 static int read_user_file(struct settings *settings, unsigned command, struct error *err)
 {
-	const char *home = find_home();
+	const char *home = get_variable("HOME");
 	char *path, cause[80];
 
+	/* most users are spared a look-up in the password database, which takes longer than all
+	 * the rest of this file */
+	if (!home)
+		home = getent_home(getuid());
 	if (!home)
 		return 0;
 	if (asprintf(&path, "%s/" USER_FILE, home) < 0)
@@ -228,10 +222,9 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 {
 	if (settings->options.config)
 		return read_config(settings, command, settings->options.config, false, err);
-	return read_user_file(settings, command, err) ||
-			       read_config(settings, command, SYSTEM_FILE, true, err)
-		       ? -1
-		       : 0;
+	if (read_user_file(settings, command, err))
+		return -1;
+	return read_config(settings, command, SYSTEM_FILE, true, err);
 }
 
 /* ---- Passwords ---- */
@@ -239,7 +232,7 @@ static int read_files(struct settings *settings, unsigned command, struct error 
 /* How far away the source of an option is; INT_MAX: it is not set. */
 static int distance(const struct options *options, const char *name)
 {
-	const struct origin *origin = options_origin(options, option_named(name));
+	const struct origin *origin = options_origin(options, name);
 
 	if (origin->source == SOURCE_FILE && strcmp(origin->path, SYSTEM_FILE) == 0)
 		return SOURCE_FILE + 1;
@@ -252,8 +245,7 @@ static const char *show_where(char shown[SHORT_MAX_BYTES], const struct options 
 {
 	char where[WHERE_MAX_BYTES];
 
-	settings_where(options, option_named(name), where, sizeof(where));
-	return shorten_middle(shown, SHORT_CHARACTERS, where);
+	return shorten_middle(shown, SHORT_CHARACTERS, options_where(options, name, where));
 }
 
 static int copy(const char *text, char **value, struct error *err)
@@ -299,52 +291,48 @@ static int read_password_file(struct settings *settings, const char *path, char 
 	return make_absolute(settings, kept, err);
 }
 
-/* A password counts that is as near as the URL, or nearer: one from farther away is for another
- * server. */
-static enum password_source choose_password(const struct settings *settings, const char *shared)
+/* Returns the option that has the password, SHARED, or NULL. A password counts that is as near as
+ * the URL, or nearer: one from farther away is for another server. */
+static const char *choose_password(const struct settings *settings, const char *shared)
 {
 	const struct options *options = &settings->options;
 	const int url = distance(options, "url"), text = distance(options, "password"),
 		  file = distance(options, "password-file");
 
 	if (text <= url && text <= file)
-		return PASSWORD_TEXT;
+		return "password";
 	if (file <= url)
-		return PASSWORD_FILE;
+		return "password-file";
 	if (settings->server.password)
-		return PASSWORD_URL;
-	return shared && url >= SOURCE_ENVIRONMENT ? PASSWORD_SHARED : PASSWORD_NONE;
+		return "url";
+	return shared && url >= SOURCE_ENVIRONMENT ? SHARED : NULL;
 }
 
 static int find_password(struct settings *settings, struct error *err)
 {
-	static const char *const names[] = {[PASSWORD_URL] = "url",
-					    [PASSWORD_TEXT] = "password",
-					    [PASSWORD_FILE] = "password-file"};
 	struct options *options = &settings->options;
 	struct server *server = &settings->server;
-	const char *shared = get_variable("REDISCLI_AUTH"), *fault;
-	char from[SHORT_MAX_BYTES] = "REDISCLI_AUTH", *own = server->password;
-	enum password_source source;
+	const char *shared = get_variable(SHARED), *name, *fault;
+	char from[SHORT_MAX_BYTES] = SHARED, *own = server->password;
 	int failed = 0;
 
 	server->password_words = settings->password_words;
 	if (server->kind == SERVER_LOCAL)
 		return 0;
-	source = options->password_source = choose_password(settings, shared);
-	if (source == PASSWORD_NONE) {
+	name = options->password_from = choose_password(settings, shared);
+	if (!name) {
 		snprintf(settings->password_words, PASSWORD_WORDS_BYTES,
 			 "a password: %s--password-file",
 			 distance(options, "url") == SOURCE_FLAG ? "" : "FAIRLOCK_PASSWORD or ");
 		return 0;
 	}
-	if (source != PASSWORD_SHARED)
-		show_where(from, options, names[source]);
-	if (source == PASSWORD_FILE)
+	if (strcmp(name, SHARED) != 0)
+		show_where(from, options, name);
+	if (strcmp(name, "password-file") == 0)
 		failed = read_password_file(settings, options->password_file, &server->password,
 					    &server->password_file, err);
-	else if (source != PASSWORD_URL)
-		failed = copy(source == PASSWORD_TEXT ? options->password : shared,
+	else if (strcmp(name, "url") != 0)
+		failed = copy(strcmp(name, "password") == 0 ? options->password : shared,
 			      &server->password, err);
 	if (server->password != own)
 		free(own);
@@ -374,23 +362,16 @@ static int find_sentinel_password(struct settings *settings, struct error *err)
 
 /* ---- Options that depend on each other ---- */
 
-static bool is_set(const struct options *options, const char *name)
-{
-	return options_has(options, option_named(name));
-}
-
 /* On the command line, where the user means it for this command. */
 static bool is_flag(const struct options *options, const char *name)
 {
-	return options_origin(options, option_named(name))->source == SOURCE_FLAG;
+	return options_origin(options, name)->source == SOURCE_FLAG;
 }
 
 static int refuse(const struct options *options, const char *name, const char *cause,
 		  struct error *err)
 {
-	const struct option_row *row = option_named(name);
-
-	return options_refuse(row, options_origin(options, row), cause, err);
+	return options_refuse(option_named(name), options_origin(options, name), cause, err);
 }
 
 /* Options that have no effect without others. A default for all jobs may have none, but for one of
@@ -479,8 +460,8 @@ static int check_once_per(const struct options *options, struct error *err)
 
 	if (!options->once_per_ms || (!is_also && !options->once_ok_ms))
 		return 0;
-	settings_where(options, option_named("once-per"), where, sizeof(where));
-	snprintf(cause, sizeof(cause), "it does not go with the once-per of %s", where);
+	snprintf(cause, sizeof(cause), "it does not go with the once-per of %s",
+		 options_where(options, "once-per", where));
 	return fail_about(err, STATUS_USAGE, "use", is_also ? "--also" : "--once-ok", cause);
 }
 
@@ -526,15 +507,15 @@ int options_settle(struct options *options, const struct command *command, struc
 static int find_tls_files(struct settings *settings, struct error *err)
 {
 	struct tls_files *files = &settings->server.tls_files;
+	const char **const paths[] = {&files->ca, &files->cert, &files->key};
 
 	if (!settings->server.tls)
 		return 0;
 	*files = settings->options.tls_files;
-	return make_absolute(settings, &files->ca, err) ||
-			       make_absolute(settings, &files->cert, err) ||
-			       make_absolute(settings, &files->key, err)
-		       ? -1
-		       : 0;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (make_absolute(settings, paths[i], err))
+			return -1;
+	return 0;
 }
 
 void settings_init(struct settings *settings)
@@ -563,7 +544,7 @@ int settings_merge(struct settings *settings, const struct command *command, str
 void settings_free(struct settings *settings)
 {
 	server_free(&settings->server);
-	options_free(&settings->options);
+	free(settings->options.url_copy);
 	for (size_t i = 0; i < sizeof(settings->owned) / sizeof(settings->owned[0]); i++)
 		free(settings->owned[i]);
 }

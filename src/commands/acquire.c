@@ -7,21 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/json.h"
-#include "base/message.h"
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "lock/hold.h"
-#include "lock/lock.h"
 #include "lock/wait.h"
-#include "output/timestamp.h"
 #include "supervise/keeper.h"
 
 /* A longer NAME does not go into a message as a word for a shell. */
-#define QUOTED_MAX_BYTES 30
+#define QUOTED_MAX_BYTES 33
 
 /* The process is pinned before we queue: by the time of the grant another may have its number. */
 static int pin_process(pid_t pid, int *pidfd, struct error *err)
@@ -100,20 +93,17 @@ static int write_grant(const struct lock *lock, bool as_json, struct error *err)
 /* A person at a terminal learns how to go on. A script has the owner id, and stays silent. */
 static void tell_person(const struct lock *lock, const struct options *options)
 {
-	const char *name = lock->keys.name;
 	const int64_t now_ms = wall_ms(), left_ms = lock->deadline_ms - clock_ms();
 	char until[TIMESTAMP_MAX_BYTES], quoted[QUOTED_MAX_BYTES];
 
 	if (options->quiet || !isatty(STDERR_FILENO) || left_ms > TIMESTAMP_LAST_MS - now_ms)
 		return;
-	if (!shell_quote(quoted, sizeof(quoted), name))
-		strcpy(quoted, "NAME");
-	complain("lock %s is held by hand until %s; to give it back%s: fairlock release %s%s",
+	complain("lock %s is held by hand until %s; to give it back%s: fairlock release %s",
 		 lock->keys.shown, timestamp_until_minute(until, now_ms + left_ms, now_ms),
 		 options->url_is_flag || options->tls_is_flag || options->config
 			 ? ", with the same server's options"
 			 : "",
-		 name[0] == '-' ? "-- " : "", quoted);
+		 shell_name(quoted, sizeof(quoted), lock->keys.name));
 }
 
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
@@ -201,8 +191,6 @@ const struct command acquire_command = {
 		"  fairlock acquire --while-pid $$ deploy     hold it until this shell ends\n"
 		"  fairlock acquire -w 10s -l 5m deploy       wait 10 s, hold it for 5 minutes\n",
 	.bit = COMMAND_ACQUIRE,
-	.least = 1,
-	.most = 1,
 	.takes_lock = true,
 	.run = run_acquire,
 };

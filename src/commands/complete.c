@@ -1,15 +1,18 @@
-/* Reads the words as a command would, but passes over mistakes: a prompt is no place for them. Asks
- * the server quickly or not at all. */
-#include "commands/complete.h"
-
+/* fairlock --complete WORD...: prints the words that a shell may offer in the place of the last
+ * WORD, one candidate a line: the whole word, and behind a tab its meaning, if there is something
+ *to say. A line that begins with a tab leaves the work to the shell:
+ *
+ *	TAB files N     file names; N bytes of the word come before the file name
+ *	TAB command N   a command line of its own, that begins with the N-th WORD
+ *	                (the first is 0)
+ *
+ * It reads the words as a command would, but passes over mistakes: a prompt is no place for them.
+ * It asks the server quickly or not at all. */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/args.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "cli/settings.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "output/table.h"
@@ -103,7 +106,6 @@ static void offer_values(struct completion *completion, const struct option_row 
 static void offer_options(struct completion *completion, char *word)
 {
 	const unsigned bit = completion->command->bit;
-	const struct option_row *row;
 	struct arguments arguments;
 	char meaning[160];
 
@@ -115,21 +117,13 @@ static void offer_options(struct completion *completion, char *word)
 			return;
 		}
 	}
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+	for (const struct option_row *row = option_rows; row->name; row++) {
 		if (!option_is_for(row, bit, SOURCE_FLAG))
 			continue;
 		snprintf(meaning, sizeof(meaning), "%s%s%s", row->argument,
 			 *row->argument ? ": " : "", option_words(row, bit).help);
 		offer(completion, "--", row->name, meaning);
 	}
-}
-
-static void offer_commands(const struct completion *completion)
-{
-	for (size_t i = 0; all_commands[i]; i++)
-		offer(completion, "", all_commands[i]->name, all_commands[i]->summary);
-	offer(completion, "", "help", "show this list, or the help of a command");
-	offer(completion, "", "version", "show the version");
 }
 
 /* Reads the words before the last one. Returns ARGUMENT_END if that is an option or an operand. */
@@ -166,11 +160,14 @@ static void complete_word(struct completion *completion, int count, char **words
 	} else if (completion->word[0] == '-' && !arguments.options_ended) {
 		offer_options(completion, words[count - 1]);
 	} else if (command == &front_command) {
-		offer_commands(completion);
+		for (size_t i = 0; all_commands[i]; i++)
+			offer(completion, "", all_commands[i]->name, all_commands[i]->summary);
+		offer(completion, "", "help", "show this list, or the help of a command");
+		offer(completion, "", "version", "show the version");
 	} else if (command->runs_words && arguments.operands == 1) {
 		if (completion->settings.options.shell_command == NULL)
 			printf("\tcommand %d\n", count - 1);
-	} else if (arguments.operands < command->most) {
+	} else if (command_takes(command, arguments.operands)) {
 		offer_names(completion);
 	}
 }

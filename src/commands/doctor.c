@@ -11,14 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/message.h"
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "doctor/report.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "redis/client.h"
 #include "redis/local_server.h"
 #include "redis/reply.h"
 #include "redis/server_error.h"
@@ -26,7 +21,6 @@
 #include "supervise/processes.h"
 
 #define PRIVATE_CLIENTS_LEAST 1000
-#define FACT_MAX_BYTES 256
 #define CLOCK_MOST_MS 1000
 #define LATEST_S 100000000000 /* some thousand years from now */
 #define REPLICAS_MAX 32
@@ -40,7 +34,20 @@ enum {
 	EXIT_ERRORS = 2,
 };
 
-/* ---- Who it is ---- */
+static bool has_text(const struct facts *facts, const char *name, const char *text)
+{
+	return strcmp(facts_text(facts, name), text) == 0;
+}
+
+/* A fact as a number; -1: it is not known, or is none. */
+static long long number_of(const struct facts *facts, const char *name)
+{
+	const char *text = facts_text(facts, name);
+	char *end;
+	const long long number = strtoll(text, &end, 10);
+
+	return end == text || *end != '\0' || number < 0 ? -1 : number;
+}
 
 static void find_address(struct facts *facts)
 {
@@ -60,125 +67,89 @@ static void find_address(struct facts *facts)
 		 host, port);
 }
 
-static void copy_field(char *to, size_t size, const struct client *client, const char *key)
-{
-	const char *text = reply_field(client->reply, key);
+/* ---- Facts ---- */
 
-	snprintf(to, size, "%s", text ? text : "");
-}
-
-/* Fills *facts with what every user is told. */
-static int begin(struct facts *facts, struct client *client, struct error *err)
+/* HELLO tells these to every user. */
+static int write_greeting(struct facts *facts, FILE *text, struct error *err)
 {
+	static const char *const names[] = {"server", "version", "mode", "role"};
 	const struct request request = {.argv = {"HELLO"}, .argc = 1};
-	const struct server *server = client->connection.server;
-	char role[16];
 
-	*facts = (struct facts){.client = client, .server = server};
-	if (facts_call(client, &request, err) < 0)
+	if (facts_call(facts->client, &request, err) != 0)
 		return -1;
-	copy_field(facts->software, sizeof(facts->software), client, "server");
-	copy_field(facts->version, sizeof(facts->version), client, "version");
-	copy_field(facts->mode, sizeof(facts->mode), client, "mode");
-	copy_field(role, sizeof(role), client, "role");
-	facts->is_replica = strcmp(role, "replica") == 0;
-	facts->user = server->user ? server->user : "default";
-	facts->vendor = strcmp(facts->software, "valkey") == 0 ? "Valkey" : "Redis";
-	facts->tls = tls_protocol(client->connection.redis);
-	find_address(facts);
-	return 0;
-}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = reply_field(facts->client->reply, names[i]);
 
-/* ---- INFO and settings ---- */
-
-static int add_info(const struct facts *facts, FILE *fields, struct error *err)
-{
-	const struct request request = {.argv = {"INFO"}, .argc = 1};
-
-	if (strstr(facts->denied, "+info"))
-		return 0;
-	if (facts_call(facts->client, &request, err) < 0)
-		return facts_is_gone(err) ? -1 : 0;
-	if (!reply_string(facts->client->reply))
-		return reply_nonsense(err);
-	fprintf(fields, "\n%s", reply_string(facts->client->reply));
-	return 0;
-}
-
-/* Reads no more settings after a refusal. */
-static int add_settings(struct facts *facts, FILE *fields, struct error *err)
-{
-	static const char *const names[] = {"save", "appendfsync", "stop-writes-on-bgsave-error",
-					    "min-replicas-to-write", "maxclients"};
-
-	facts->can_read_settings = !strstr(facts->denied, "+config");
-	for (size_t i = 0; facts->can_read_settings && i < sizeof(names) / sizeof(names[0]); i++) {
-		const struct request request = {.argv = {"CONFIG", "GET", names[i]}, .argc = 3};
-		const char *value;
-
-		facts->can_read_settings = facts_call(facts->client, &request, err) == 0;
-		if (!facts->can_read_settings)
-			return facts_is_gone(err) ? -1 : 0;
-		value = reply_field(facts->client->reply, names[i]);
-		/* an empty "save" says that the server never saves, not that we do not know */
-		if (value && (*value || i == 0))
-			fprintf(fields, "\n%s:%s", names[i], *value ? value : "never");
+		fprintf(text, "%s:%s\n", names[i], value ? value : "");
 	}
 	return 0;
 }
 
-static int read_fields(struct facts *facts, struct error *err)
+static int write_info(struct facts *facts, FILE *text, struct error *err)
 {
-	size_t size;
-	FILE *fields = open_memstream(&facts->fields, &size);
-	int result = fields ? add_info(facts, fields, err) : 0;
+	const struct request request = {.argv = {"INFO"}, .argc = 1};
+	int result = 1;
 
-	if (fields && result == 0)
-		result = add_settings(facts, fields, err);
-	if (!fields || fclose(fields) != 0)
-		return fail(err, STATUS_OS,
-			    "cannot store the answers of the server: out of memory");
+	if (!strstr(facts->denied, "+info"))
+		result = facts_call(facts->client, &request, err);
+	if (result != 0)
+		return result;
+	if (!reply_string(facts->client->reply))
+		return reply_nonsense(err);
+	fputs(reply_string(facts->client->reply), text);
+	return 0;
+}
+
+/* Reads no more settings after a refusal. */
+static int write_settings(struct facts *facts, FILE *text, struct error *err)
+{
+	static const char *const names[] = {"save", "appendfsync", "stop-writes-on-bgsave-error",
+					    "min-replicas-to-write", "maxclients"};
+	int result = strstr(facts->denied, "+config") ? 1 : 0;
+
+	for (size_t i = 0; result == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct request request = {.argv = {"CONFIG", "GET", names[i]}, .argc = 3};
+		const char *value = NULL;
+
+		result = facts_call(facts->client, &request, err);
+		if (result == 0)
+			value = reply_field(facts->client->reply, names[i]);
+		/* an empty "save" says that the server never saves, not that we do not know */
+		if (value)
+			fprintf(text, "%s:%s\n", names[i], *value || i > 0 ? value : "never");
+	}
+	facts->can_read_settings = result == 0;
 	return result;
 }
 
-/* A field of INFO or a setting; NULL: it is not known. value has room for its text. */
-static const char *text_of(const struct facts *facts, const char *name, char value[FACT_MAX_BYTES])
+/* Asks for all that the user may know. */
+static int read_facts(struct facts *facts, const struct options *options, struct error *err)
 {
-	char line[64];
-	const char *found;
+	FILE *text = open_memstream(&facts->text, &facts->size);
+	const bool failed =
+		text &&
+		(write_greeting(facts, text, err) < 0 || permissions_ask(facts, options, err) < 0 ||
+		 write_info(facts, text, err) < 0 || write_settings(facts, text, err) < 0);
 
-	snprintf(line, sizeof(line), "\n%s:", name);
-	found = facts->fields ? strstr(facts->fields, line) : NULL;
-	if (!found)
-		return NULL;
-	found += strlen(line);
-	snprintf(value, FACT_MAX_BYTES, "%.*s", (int)strcspn(found, "\r\n"), found);
-	return value;
+	if (!text || fclose(text) != 0)
+		return fail(err, STATUS_OS,
+			    "cannot store the answers of the server: out of memory");
+	for (size_t i = 0; i < facts->size; i++)
+		if (facts->text[i] == '\r' || facts->text[i] == '\n')
+			facts->text[i] = '\0';
+	return failed ? -1 : 0;
 }
-
-/* The same as a number; -1: it is not known, or is none. */
-static long long number_of(const struct facts *facts, const char *name)
-{
-	char value[FACT_MAX_BYTES], *end;
-	long long number;
-
-	if (!text_of(facts, name, value))
-		return -1;
-	number = strtoll(value, &end, 10);
-	return end == value || *end != '\0' || number < 0 ? -1 : number;
-}
-
-/* ---- Its clock ---- */
 
 static int read_clock(struct facts *facts, struct error *err)
 {
 	const struct request request = {.argv = {"TIME"}, .argc = 1};
 	const int64_t asked_ms = wall_ms();
 	const struct redisReply *reply;
+	const int result = facts_call(facts->client, &request, err);
 	long long seconds;
 
-	if (facts_call(facts->client, &request, err) < 0)
-		return -1;
+	if (result != 0)
+		return result;
 	reply = facts->client->reply;
 	seconds = strtoll(reply_text(reply, 0), NULL, 10);
 	if (!reply_fits(reply, "ss") || seconds < 0 || seconds > LATEST_S)
@@ -190,108 +161,94 @@ static int read_clock(struct facts *facts, struct error *err)
 	return 0;
 }
 
-/* Asks for all that is not in facts->denied. Fails if the server is gone. */
-static int collect(struct facts *facts, struct error *err)
+/* Fills *facts. Fails if the server is gone. */
+static int collect(struct facts *facts, struct client *client, const struct options *options,
+		   struct error *err)
 {
-	if (read_fields(facts, err) < 0)
+	const struct server *server = client->connection.server;
+
+	*facts = (struct facts){.client = client,
+				.server = server,
+				.user = server->user ? server->user : "default"};
+	if (read_facts(facts, options, err) < 0)
 		return -1;
-	facts->grants = grants_ask(facts->client, &facts->refusal);
-	return read_clock(facts, err) < 0 && facts_is_gone(err) ? -1 : 0;
+	facts->vendor = has_text(facts, "server", "valkey") ? "Valkey" : "Redis";
+	facts->is_replica = has_text(facts, "role", "replica");
+	facts->tls = tls_protocol(client->connection.redis);
+	find_address(facts);
+	facts->grants = grants_ask(client, &facts->refusal);
+	return read_clock(facts, err) < 0 ? -1 : 0;
 }
 
 /* ---- One server ---- */
 
-/* Proposes a value for a setting. */
-static void advise_setting(struct diagnosis *all, const char *setting)
-{
-	advise(all,
-	       "CONFIG SET %s, and the same setting in its configuration file: a restart forgets "
-	       "CONFIG SET",
-	       setting);
-}
+/* The remedy is another value of a setting. */
+#define SETTING(words)                                                                             \
+	"CONFIG SET " words ", and the same setting in its configuration file: a restart forgets " \
+	"CONFIG SET"
 
 static bool is_private(const struct facts *facts)
 {
 	return facts->server->kind == SERVER_LOCAL;
 }
 
-static bool has_text(const struct facts *facts, const char *name, const char *text)
-{
-	char value[FACT_MAX_BYTES];
-
-	return text_of(facts, name, value) && strcmp(value, text) == 0;
-}
-
 static void check_version(struct diagnosis *all, const struct facts *facts)
 {
+	const char *version = facts_text(facts, "version");
 	int major = 0, minor = 0;
 
-	sscanf(facts->version, "%d.%d", &major, &minor);
+	sscanf(version, "%d.%d", &major, &minor);
 	if (major > 6 || (major == 6 && minor >= 2))
-		pass(all, "version", "%s %s, RESP3", facts->vendor, facts->version);
+		pass(all, "version", "%s %s, RESP3", facts->vendor, version);
 	else
 		find(all, ERROR, "version",
 		     "No lock works: fairlock's scripts use commands that it does not have.",
 		     "use Redis 6.2 or later, or Valkey 7.2 or later", "%s %s is older than 6.2",
-		     facts->vendor, facts->version);
+		     facts->vendor, version);
 }
 
 static void check_role(struct diagnosis *all, const struct facts *facts)
 {
-	char host[FACT_MAX_BYTES] = "?", port[FACT_MAX_BYTES] = "?";
+	const char *host = facts_text(facts, "master_host");
+	const char *port = facts_text(facts, "master_port");
 
 	if (!facts->is_replica)
 		return;
-	text_of(facts, "master_host", host);
-	text_of(facts, "master_port", port);
 	find(all, ERROR, "role", "A replica takes no writes: no lock can be taken (69).",
 	     "name its master in the URL, or the sentinels: redis+sentinel://HOST:PORT/MASTER",
-	     "this is a replica, of %.200s:%.20s", host, port);
+	     "this is a replica, of %.200s:%.20s", *host ? host : "?", *port ? port : "?");
 	all->is_explained = true;
-}
-
-/* fairlock sets no maxmemory on a private server, which forgets one when it ends. */
-static void advise_full(struct diagnosis *all, const struct facts *facts)
-{
-	if (is_private(facts))
-		advise(all,
-		       "somebody has set maxmemory on this private server: redis-cli -s %.300s "
-		       "CONFIG SET maxmemory 0",
-		       facts->address);
-	else
-		advise(all, "raise maxmemory, or find out what fills it: redis-cli --bigkeys");
 }
 
 static void check_memory(struct diagnosis *all, const struct facts *facts)
 {
 	const long long most = number_of(facts, "maxmemory");
 	const long long used = number_of(facts, "used_memory");
-	char policy[FACT_MAX_BYTES];
-	bool evicts;
+	static const char remedy[] =
+		"raise maxmemory, or find out what fills it: redis-cli --bigkeys";
+	const char *policy = facts_text(facts, "maxmemory_policy");
+	const bool evicts = most > 0 && strcmp(policy, "noeviction") != 0;
 
-	if (most < 0 || !text_of(facts, "maxmemory_policy", policy))
+	if (most < 0 || !*policy)
 		return;
-	evicts = most > 0 && strcmp(policy, "noeviction") != 0;
-	if (evicts) {
+	if (evicts)
 		find(all, ERROR, "memory",
 		     "When memory is full, the server deletes keys, locks too: two jobs may hold "
 		     "one lock.",
-		     NULL, "maxmemory is set, and maxmemory-policy is %s", policy);
-		advise_setting(all, "maxmemory-policy noeviction");
-	}
+		     SETTING("maxmemory-policy noeviction"),
+		     "maxmemory is set, and maxmemory-policy is %s", policy);
 	/* being asked takes memory, too: what the server did decides, if it is known */
 	if (most > 0 && used >= most &&
 	    (facts->grants == GRANTS_NONE || (facts->grants == GRANTS_NOT_KNOWN && !evicts))) {
 		find(all, ERROR, "memory",
 		     "The server lets no lock be taken (OOM, 69); leases can be renewed, and locks "
 		     "given back.",
-		     NULL, "memory is full: %lld bytes of maxmemory's %lld are in use", used, most);
-		advise_full(all, facts);
+		     remedy, "memory is full: %lld bytes of maxmemory's %lld are in use", used,
+		     most);
 		all->is_explained = true;
 	} else if (!evicts && most > 0 && used > most / 10 * 9) {
-		find(all, WARNING, "memory", "When it is full, no lock can be taken (69).", NULL,
+		find(all, WARNING, "memory", "When it is full, no lock can be taken (69).", remedy,
 		     "%lld %% of maxmemory is in use", used / (most / 100 + 1));
-		advise_full(all, facts);
 	} else if (!evicts) {
 		pass(all, "memory", "%s",
 		     most > 0 ? "maxmemory-policy is noeviction"
@@ -318,9 +275,8 @@ static void check_persistence(struct diagnosis *all, const struct facts *facts)
 {
 	const long long appending = number_of(facts, "aof_enabled");
 	const bool is_never = has_text(facts, "save", "never");
-	char fsync[FACT_MAX_BYTES] = "", saves[FACT_MAX_BYTES];
+	const char *fsync = facts_text(facts, "appendfsync");
 
-	text_of(facts, "appendfsync", fsync);
 	if (appending > 0) {
 		pass(all, "persistence", "append-only file%s",
 		     !*fsync ? ""
@@ -334,12 +290,11 @@ static void check_persistence(struct diagnosis *all, const struct facts *facts)
 		find(all, is_never ? WARNING : NOTE, "persistence",
 		     "After a restart or a crash the server may have forgotten locks. Each wrap "
 		     "takes its lock again, unless another job was first.",
-		     NULL, "%s",
+		     SETTING("appendonly yes"), "%s",
 		     is_never ? "nothing is written to disk"
-		     : text_of(facts, "save", saves)
+		     : *facts_text(facts, "save")
 			     ? "snapshots only, no append-only file"
 			     : "no append-only file; whether it takes snapshots is not known");
-		advise_setting(all, "appendonly yes");
 	}
 }
 
@@ -412,7 +367,7 @@ static void report_no_replica(struct diagnosis *all, const struct facts *facts)
 {
 	if (is_private(facts))
 		pass(all, "replicas", "none, and none needed on one host");
-	else if (facts->server->kind == SERVER_SENTINEL || strcmp(facts->mode, "cluster") == 0)
+	else if (facts->server->kind == SERVER_SENTINEL || has_text(facts, "mode", "cluster"))
 		find(all, WARNING, "replicas",
 		     "When this server dies, none takes over: until it is back, no lock can be "
 		     "taken or renewed.",
@@ -461,13 +416,13 @@ static void check_replicas(struct diagnosis *all, const struct facts *facts)
 {
 	const long long count = number_of(facts, "connected_slaves");
 	long long in_sync = 0;
-	char field[24], text[FACT_MAX_BYTES];
+	char field[24];
 
 	if (facts->is_replica || count < 0)
 		return;
 	for (int i = 0; i < REPLICAS_MAX; i++) {
 		snprintf(field, sizeof(field), "slave%d", i);
-		in_sync += text_of(facts, field, text) && is_in_sync(text);
+		in_sync += is_in_sync(facts_text(facts, field));
 	}
 	if (count == 0)
 		report_no_replica(all, facts);
@@ -503,59 +458,42 @@ static void check_clock(struct diagnosis *all, const struct facts *facts)
 
 /* ---- Locks ---- */
 
-struct tally {
-	size_t locks;
-	size_t held;
-	size_t waiters;
-};
-
 #define QUOTED_MAX_BYTES 400
 
-/* Makes a name safe to paste into a shell; "NAME" stands for one that is too long. */
-static const char *quote(char quoted[QUOTED_MAX_BYTES], const char *name)
-{
-	const size_t dashes = *name == '-' ? 3 : 0;
-
-	memcpy(quoted, "-- ", dashes);
-	return shell_quote(quoted + dashes, QUOTED_MAX_BYTES - dashes, name)
-		       ? quoted
-		       : strcpy(quoted, "NAME");
-}
-
-static int look(const struct found *lock, const struct lock_keys *keys, const char *what,
+static int look(struct client *client, const struct lock_keys *keys, const char *what,
 		struct error *err)
 {
 	struct request request;
 
 	wire_look(keys, &request, what);
-	return facts_call(lock->client, &request, err);
+	return facts_call(client, &request, err);
 }
 
-static int check_lease(struct diagnosis *all, struct tally *tally, const struct found *lock,
-		       const struct lock_keys *keys, struct error *err)
+static int check_lease(struct diagnosis *all, const struct lock_keys *keys, struct client *client,
+		       struct error *err)
 {
 	const struct redisReply *reply;
 	char quoted[QUOTED_MAX_BYTES];
 
-	if (look(lock, keys, "status", err) < 0)
+	if (look(client, keys, "status", err) != 0)
 		return -1;
-	reply = lock->client->reply;
+	reply = client->reply;
 	if (!reply_fits(reply, "sii"))
 		return reply_nonsense(err);
 	if (!*reply_text(reply, 0))
 		return 0;
-	tally->held++;
-	quote(quoted, lock->name);
+	all->tally.held++;
+	shell_name(quoted, sizeof(quoted), keys->name);
 	if (reply_number(reply, 23) == 1) {
 		find(all, WARNING, "leases",
 		     "The server's clock was ahead. The next process that asks for the lock "
 		     "shortens the lease.",
-		     NULL, "lock %.200s has a longer lease than its holder asked for", lock->name);
+		     NULL, "lock %.200s has a longer lease than its holder asked for", keys->name);
 		advise(all, "fairlock wrap --skip %s true", quoted);
 	}
 	if (reply_number(reply, 2) < 0) {
 		find(all, WARNING, "leases", "Only a release ends it, even if its holder is dead.",
-		     NULL, "lock %.200s has no time to live; its owner is %.80s", lock->name,
+		     NULL, "lock %.200s has no time to live; its owner is %.80s", keys->name,
 		     reply_text(reply, 0));
 		advise(all, "fairlock release --force %s", quoted);
 	}
@@ -572,17 +510,19 @@ static void report_dead(struct diagnosis *all, const char *name, const char *id,
 		       "lose 5 min.",
 	     NULL, "%.80s%s waits for lock %.200s and is not connected", id,
 	     is_ours ? "" : ", of Redisson,", name);
-	advise(all, "fairlock queue --remove %.80s %s", quote(quoted_id, id), quote(quoted, name));
+	advise(all, "fairlock queue --remove %.80s %s",
+	       shell_name(quoted_id, sizeof(quoted_id), id),
+	       shell_name(quoted, sizeof(quoted), name));
 }
 
-static int check_queue(struct diagnosis *all, struct tally *tally, const struct found *lock,
-		       const struct lock_keys *keys, struct error *err)
+static int check_queue(struct diagnosis *all, const struct lock_keys *keys, struct client *client,
+		       struct error *err)
 {
 	const struct redisReply *queue;
 
-	if (look(lock, keys, "queue", err) < 0)
+	if (look(client, keys, "queue", err) != 0)
 		return -1;
-	queue = lock->client->reply;
+	queue = client->reply;
 	if (!reply_fits(queue, ""))
 		return reply_nonsense(err);
 	for (size_t i = 0; i < reply_count(queue); i++) {
@@ -591,9 +531,9 @@ static int check_queue(struct diagnosis *all, struct tally *tally, const struct 
 		if (!reply_fits(waiter, "sssii"))
 			return reply_nonsense(err);
 		if (reply_number(waiter, 4) == 1)
-			tally->waiters++;
+			all->tally.waiters++;
 		else
-			report_dead(all, lock->name, reply_text(waiter, 0),
+			report_dead(all, keys->name, reply_text(waiter, 0),
 				    reply_number(waiter, 3) == 1);
 	}
 	return 0;
@@ -601,82 +541,68 @@ static int check_queue(struct diagnosis *all, struct tally *tally, const struct 
 
 /* Counts no name that something else uses, nor another spelling of a lock: doctor judges locks
  * only. */
-static int check_lock(struct diagnosis *all, struct tally *tally, const struct found *lock,
-		      struct error *err)
+static int check_lock(void *diagnosis, const char *name, struct client *client, struct error *err)
 {
+	struct diagnosis *all = diagnosis;
 	struct lock_keys keys;
 
-	if (lock_keys_make(&keys, lock->name, err) < 0)
-		return -1;
-	if (check_lease(all, tally, lock, &keys, err) == 0 &&
-	    check_queue(all, tally, lock, &keys, err) == 0) {
-		tally->locks++;
+	if (clock_ms() >= all->until_ms) {
+		all->tally.left++;
 		return 0;
 	}
-	if (err->status == STATUS_UNAVAILABLE)
+	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
-	if (err->status == STATUS_REFUSED)
+	if (check_lease(all, &keys, client, err) == 0 && check_queue(all, &keys, client, err) == 0)
+		all->tally.locks++;
+	else if (err->status == STATUS_UNAVAILABLE)
+		return -1;
+	else if (err->status == STATUS_REFUSED)
 		find(all, NOTE, "locks", "doctor cannot judge it.",
 		     "give the user what fairlock doctor --acl NAME prints",
-		     "this user may not look at lock %.300s", lock->name);
+		     "this user may not look at lock %.300s", name);
 	else
 		find(all, err->status == STATUS_CONFIG ? ERROR : NOTE, "locks",
 		     "No lock of this name can be taken.", "use another name", "%.400s", err->text);
 	return 0;
 }
 
-/* Checks the locks that the user named, wherever they are, or those in the list. */
-static int check_each(struct diagnosis *all, const struct lock_list *names, struct error *err)
+/* Checks the locks that the user named, wherever they are. */
+static int check_named(struct diagnosis *all, struct error *err)
 {
 	const struct invocation *invocation = all->invocation;
-	const size_t named = (size_t)invocation->argc, count = named ? named : names->count;
 	struct client client;
-	const int64_t until_ms = clock_ms() + CHECKING_MS;
-	struct tally tally = {0};
-	size_t tried = 0;
 	int result = 0;
 
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	client.connection.story.messenger = invocation->messenger;
-	for (; result == 0 && tried < count && clock_ms() < until_ms; tried++) {
-		const struct found one = {named ? invocation->argv[tried] : names->list[tried].name,
-					  named ? &client : names->list[tried].client};
-
-		result = check_lock(all, &tally, &one, err);
-	}
+	for (int i = 0; result == 0 && i < invocation->argc; i++)
+		result = check_lock(all, invocation->argv[i], &client, err);
 	client_close(&client);
-	if (result < 0)
-		return -1;
-	if (tried < count)
-		find(all, NOTE, "locks", NULL, NULL,
-		     "only %zu of %zu were looked at: it took too long", tried, count);
-	pass(all, "locks", "%zu looked at, %zu held; %zu waiter%s present", tally.locks, tally.held,
-	     tally.waiters, tally.waiters == 1 ? "" : "s");
-	return 0;
+	return result;
 }
 
 /* Returns 0, or -1 when the server cannot be asked any more. */
 static int check_locks(struct diagnosis *all, struct error *err)
 {
 	static const char unseen[] = "doctor cannot see locks without an end, nor dead waiters.";
-	const struct invocation *invocation = all->invocation;
-	const bool is_listed = invocation->argc == 0;
+	const bool is_listed = all->invocation->argc == 0;
 	const char *scan = strstr(all->facts->denied, "+scan");
-	struct lock_list names = {0};
+	const struct tally *tally = &all->tally;
+	const int64_t timeout_ms = all->invocation->options->connect_timeout_ms;
 	int result = 0;
 
-	if (is_listed && !scan)
-		result = lock_list_find(&names, &all->nodes,
-					clock_ms() + invocation->options->connect_timeout_ms, err);
+	all->until_ms = clock_ms() + CHECKING_MS;
+	if (!is_listed)
+		result = check_named(all, err);
+	else if (!scan)
+		result = for_each_lock(&all->nodes, LOCK_STATE, clock_ms() + timeout_ms, check_lock,
+				       all, err);
 	if (is_listed && (scan || (result < 0 && err->status == STATUS_REFUSED))) {
 		find(all, NOTE, "locks", unseen,
 		     "name the locks: fairlock doctor NAME...; or give the user +scan and all keys",
 		     "not known: this user may not list them");
-		result = 0;
-	} else if (result == 0) {
-		result = check_each(all, &names, err);
+		return 0;
 	}
-	lock_list_free(&names);
 	/* another finding says why: the cluster lacks a part, or the server a command */
 	if (result < 0 && err->status == STATUS_UNAVAILABLE &&
 	    (cluster_nodes_unseen(&all->nodes) || strstr(err->text, "unknown command") ||
@@ -685,7 +611,14 @@ static int check_locks(struct diagnosis *all, struct error *err)
 		     "some were not looked at: %s", err->text);
 		return 0;
 	}
-	return result;
+	if (result < 0)
+		return -1;
+	if (tally->left > 0)
+		find(all, NOTE, "locks", NULL, NULL, "%zu were not looked at: it took too long",
+		     tally->left);
+	pass(all, "locks", "%zu looked at, %zu held; %zu waiter%s present", tally->locks,
+	     tally->held, tally->waiters, tally->waiters == 1 ? "" : "s");
+	return 0;
 }
 
 /* ---- All of it ---- */
@@ -717,16 +650,16 @@ static int check_node(struct diagnosis *all, struct client *client, struct error
 	const struct invocation *invocation = all->invocation;
 	struct facts *facts = &all->facts[all->facts_count];
 
-	if (begin(facts, client, err) < 0 || permissions_ask(facts, invocation->options, err) < 0 ||
-	    collect(facts, err) < 0) {
-		free(facts->fields);
+	if (collect(facts, client, invocation->options, err) < 0) {
+		free(facts->text);
 		return cluster_nodes_lose(&all->nodes, client, err) ? 1 : -1;
 	}
 	all->facts_count++;
 	if (all->folder[0])
 		snprintf(facts->address, sizeof(facts->address), "%s/socket", all->folder);
-	message_step(invocation->messenger, "asked %s: %s %s, %s", facts->address, facts->software,
-		     facts->version, facts->mode);
+	message_step(invocation->messenger, "asked %s: %s %s, %s", facts->address,
+		     facts_text(facts, "server"), facts_text(facts, "version"),
+		     facts_text(facts, "mode"));
 	all->place = facts->address;
 	all->is_explained = false;
 	for (size_t i = 0; i < sizeof(server_checks) / sizeof(server_checks[0]); i++)
@@ -806,14 +739,6 @@ static int diagnose(struct diagnosis *all, const struct invocation *invocation, 
 	return result;
 }
 
-static void free_diagnosis(struct diagnosis *all)
-{
-	for (size_t i = 0; i < all->facts_count; i++)
-		free(all->facts[i].fields);
-	free(all->facts);
-	cluster_nodes_close(&all->nodes);
-}
-
 /* ---- The command ---- */
 
 static int print_acl(const struct invocation *invocation, struct error *err)
@@ -828,12 +753,8 @@ static int print_acl(const struct invocation *invocation, struct error *err)
 static int run_doctor(const struct invocation *invocation, int *status, struct error *err)
 {
 	struct diagnosis diagnosis;
-	struct lock_keys keys;
 	int result;
 
-	for (int i = 0; i < invocation->argc; i++)
-		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
-			return -1;
 	if (invocation->options->acl)
 		return print_acl(invocation, err);
 	result = diagnose(&diagnosis, invocation, err);
@@ -848,7 +769,10 @@ static int run_doctor(const struct invocation *invocation, int *status, struct e
 	}
 	if (result < 0)
 		fflush(stdout); /* before main reports it; else main finds out why that fails */
-	free_diagnosis(&diagnosis);
+	for (size_t i = 0; i < diagnosis.facts_count; i++)
+		free(diagnosis.facts[i].text);
+	free(diagnosis.facts);
+	cluster_nodes_close(&diagnosis.nodes);
 	return result;
 }
 
@@ -860,7 +784,6 @@ const struct command doctor_command = {
 		    "  fairlock doctor -u redis://db.example.com   another server\n"
 		    "  fairlock doctor --acl backup | redis-cli    a user for this lock\n",
 	.bit = COMMAND_DOCTOR,
-	.most = OPERANDS_UNLIMITED,
 	.shows_options = true,
 	.run = run_doctor,
 };

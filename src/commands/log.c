@@ -1,12 +1,12 @@
 /* fairlock log: prints the latest events of a lock, or of all locks, as a list, in figures, or
  * drawn. With --follow it looks for new ones again and again. Every field of a reply is checked:
  * others can write into a stream, too. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <regex.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -14,17 +14,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/terminal.h"
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "history/events.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner.h"
 #include "output/table.h"
-#include "output/timestamp.h"
-#include "redis/client.h"
 #include "redis/cluster_nodes.h"
 #include "redis/reply.h"
 
@@ -43,12 +37,10 @@
 
 struct log_query {
 	char since[24];  /* only events of the last so many ms, or since "@TIME" in ms; "": all */
-	bool wants_now;  /* also the holder and the waiters */
 	int64_t from_ms; /* what since means; UNKNOWN_MS until the server's time is known */
 };
 
-/* ---- Events. The texts of a reply live until the next request, so those of an event are copied.
- * ---- */
+/* ---- Events ---- */
 
 /* The fields of an entry that have the texts of an event. */
 static const char *const fields[EVENT_TEXTS] = {
@@ -56,14 +48,6 @@ static const char *const fields[EVENT_TEXTS] = {
 	[EVENT_BY] = "by",      [EVENT_STATUS] = "status", [EVENT_CAUSE] = "cause",
 	[EVENT_SLOT] = "slot",  [EVENT_ACTOR] = "actor",
 };
-
-static int64_t leading_number(const char *text, size_t length)
-{
-	char digits[16];
-
-	snprintf(digits, sizeof(digits), "%.*s", (int)MIN(length, 15), text);
-	return length > 15 ? UNKNOWN_MS : event_number(digits);
-}
 
 static void read_field(struct log_event *event, const char *field, const char *value)
 {
@@ -78,16 +62,17 @@ static void read_field(struct log_event *event, const char *field, const char *v
 		event->held_ms = event_number(value);
 }
 
-static int read_event(struct log_event *event, const char *lock, const struct redisReply *entry)
+/* The texts of the event are those of the reply. */
+static int read_event(struct log_event *event, const struct redisReply *entry)
 {
 	const struct redisReply *list = reply_at(entry, 1);
 	const char *id = reply_text(entry, 0);
+	char begin[ENTRY_ID_MAX_BYTES];
 
 	*event = (struct log_event){
 		.time_ms = UNKNOWN_MS, .waited_ms = UNKNOWN_MS, .held_ms = UNKNOWN_MS};
 	for (int i = 0; i < EVENT_TEXTS; i++)
 		event->texts[i] = "";
-	event->texts[EVENT_LOCK] = lock;
 	event->texts[EVENT_ID] = id;
 	if (!reply_fits(entry, "sl") || strlen(id) >= ENTRY_ID_MAX_BYTES)
 		return -1;
@@ -97,123 +82,10 @@ static int read_event(struct log_event *event, const char *lock, const struct re
 	       strcmp(event->texts[EVENT_NAME], event_names[event->kind]) != 0)
 		event->kind++;
 	/* an id begins with the time when the entry was written */
+	snprintf(begin, sizeof(begin), "%.*s", (int)strspn(id, DIGITS), id);
 	if (event->time_ms == UNKNOWN_MS)
-		event->time_ms = leading_number(id, strspn(id, DIGITS));
+		event->time_ms = event_number(begin);
 	return 0;
-}
-
-static bool copy_texts(struct log_event *event)
-{
-	size_t size = 0;
-	char *at;
-
-	for (int i = 0; i < EVENT_TEXTS; i++)
-		size += strlen(event->texts[i]) + 1;
-	event->block = at = malloc(size);
-	for (int i = 0; at && i < EVENT_TEXTS; i++) {
-		const char *from = event->texts[i];
-
-		event->texts[i] = at;
-		at = stpcpy(at, from) + 1;
-	}
-	return at;
-}
-
-static int no_memory(struct error *err)
-{
-	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
-}
-
-/* The newest entry is the first one. */
-static int add_events(struct history *history, const char *lock, const struct redisReply *entries,
-		      char after[ENTRY_ID_MAX_BYTES], struct error *err)
-{
-	const size_t room = history->count + reply_count(entries) + 1;
-	struct log_event *events = reallocarray(history->events, room, sizeof(*events));
-
-	if (!events)
-		return no_memory(err);
-	history->events = events;
-	history->may_lack = reply_count(entries) >= LOG_LENGTH;
-	for (size_t i = reply_count(entries); i > 0; i--) {
-		struct log_event *event = &events[history->count];
-
-		if (read_event(event, lock, reply_at(entries, i - 1)) < 0)
-			return reply_nonsense(err);
-		strcpy(after, event->texts[EVENT_ID]);
-		if (event->time_ms < history->from_ms)
-			continue;
-		if (!copy_texts(event))
-			return no_memory(err);
-		history->count++;
-	}
-	return 0;
-}
-
-/* An entry may be written long after its event, so the script cannot leave out all old events. The
- * next requests mean the same time, however much later they come. */
-static void settle_since(struct log_query *query, int64_t now_ms)
-{
-	if (query->since[0] && query->from_ms == UNKNOWN_MS) {
-		const int64_t since_ms = strtoll(query->since, NULL, 10);
-
-		query->from_ms = since_ms < now_ms ? now_ms - since_ms : 0;
-		snprintf(query->since, sizeof(query->since), "@%" PRId64, query->from_ms);
-	}
-}
-
-/* Asks for the events of a lock, and adds them: those behind the entry `after` ("": all), which is
- * the newest one then. */
-static int fetch_events(struct history *history, struct client *client, struct log_query *query,
-			const struct lock_keys *keys, char after[ENTRY_ID_MAX_BYTES],
-			struct error *err)
-{
-	const struct redisReply *reply;
-	struct request request;
-
-	wire_look(keys, &request, "log");
-	wire_add(&request, after, query->since, query->wants_now ? "1" : "0");
-	connection_trace_ask(client, "for the log of lock", keys->shown);
-	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
-		return -1;
-	connection_trace_answer(client);
-	reply = client->reply;
-	history->now_ms = event_number(reply_text(reply, 1));
-	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
-	    history->now_ms == UNKNOWN_MS)
-		return lock_refused(reply, err);
-	settle_since(query, history->now_ms);
-	history->from_ms = query->from_ms;
-	history->holder = reply_text(reply, 3);
-	history->waiters = reply_at(reply, 4);
-	history->holds = reply_at(reply, 5);
-	return add_events(history, keys->name, reply_at(reply, 2), after, err);
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	const struct log_event *x = a, *y = b;
-
-	if (x->time_ms != y->time_ms)
-		return x->time_ms < y->time_ms ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* Events of the same time stay in the order of adding. */
-static void sort_events(struct history *history)
-{
-	for (size_t i = 0; i < history->count; i++)
-		history->events[i].place = i;
-	if (history->count > 0)
-		qsort(history->events, history->count, sizeof(*history->events), compare_times);
-}
-
-static void free_events(struct history *history)
-{
-	for (size_t i = 0; i < history->count; i++)
-		free(history->events[i].block);
-	free(history->events);
-	*history = (struct history){0};
 }
 
 /* ---- The table ---- */
@@ -221,23 +93,23 @@ static void free_events(struct history *history)
 #define JSON                                                                                       \
 	"NAME,TIME,EVENT,OWNER,HOST,PID,USER,COMMAND,SLOT,REASON,TOKEN,WAITED_MS,HELD_MS,BY,"      \
 	"STATUS,CAUSE"
-#define LAYOUT(begin)                                                                              \
-	{                                                                                          \
-		.name = "log", .columns = JSON ",WAITED,HELD,WHO",                                 \
-		.people = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY",    \
-		.screen = begin "EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY",          \
-		.raw = begin "EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",         \
-		.json = JSON, .nothing = "no events",                                              \
-	}
 
-/* The log of one lock does not repeat its name. */
-static const struct layout log_layout = LAYOUT("TIME,NAME,");
-static const struct layout log_layout_of_one = LAYOUT("TIME,");
+static const struct layout log_layout = {
+	.name = "log",
+	.columns = JSON ",WAITED,HELD,WHO",
+	.people = "TIME,NAME,EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,USER,HOST,PID,COMMAND,BY",
+	.screen = "TIME,NAME,EVENT,SLOT,WAITED,HELD,STATUS,CAUSE,WHO,PID,COMMAND,BY",
+	.raw = "TIME,NAME,EVENT,WAITED_MS,HELD_MS,STATUS,CAUSE,USER,HOST,PID,COMMAND",
+	.json = JSON,
+	.nothing = "no events",
+};
 
-static int add_line(struct table *table, const struct log_event *event, struct error *err)
+/* lock: its name. Events of one lock stay in their order; those of several are sorted. */
+static int add_line(struct table *table, const struct log_event *event, const char *lock,
+		    bool is_sorted, struct error *err)
 {
 	const char *const *texts = event->texts;
-	struct table_row row = {.cells = {[COLUMN_NAME] = texts[EVENT_LOCK],
+	struct table_row row = {.cells = {[COLUMN_NAME] = lock,
 					  [COLUMN_EVENT] = texts[EVENT_NAME],
 					  [COLUMN_OWNER] = texts[EVENT_OWNER],
 					  [COLUMN_TOKEN] = texts[EVENT_TOKEN],
@@ -261,31 +133,18 @@ static int add_line(struct table *table, const struct log_event *event, struct e
 	if (!is_short || event->waited_ms > 0)
 		row.cells[COLUMN_WAITED] = row.cells[COLUMN_WAITED_MS];
 	row.cells[COLUMN_HELD] = row.cells[COLUMN_HELD_MS];
+	row.rank = is_sorted ? row.cells[COLUMN_TIME] : NULL;
 	return table_add(table, &row, err);
-}
-
-/* Adds a line for each event; of the first ones only so many as --lines lets be shown. */
-static int add_lines(const struct history *history, struct table *table,
-		     const struct options *options, bool are_first, struct error *err)
-{
-	const bool are_all =
-		!are_first || options->lines < 0 || (size_t)options->lines > history->count;
-	size_t i = are_all ? 0 : history->count - (size_t)options->lines;
-
-	for (; i < history->count; i++)
-		if (add_line(table, &history->events[i], err) < 0)
-			return -1;
-	return 0;
 }
 
 /* ---- --since ---- */
 
 /* The groups of a time: 1 day (2 a word, or 3 year, 4 month, 5 day), 6 clock (7 separator, 8 hour,
  * 9 minute, 10 second, 11 fraction), 12 zone (13 hours, 14 minutes). */
-#define TWO "([0-9]{2})"
+#define TWO "([0-9][0-9])"
 #define GROUPS 15
 static const char time_form[] = "^((today|yesterday)|([0-9]{4})-" TWO "-" TWO ")?"
-				"(([ T]?)([0-9]{1,2}):" TWO "(:[0-9]{2}(\\.[0-9]+)?)?"
+				"(([ T]?)([0-9]{1,2}):" TWO "(:[0-9][0-9](\\.[0-9]+)?)?"
 				"(Z|[+-]" TWO ":?" TWO ")?)?$";
 
 /* The number in a group, 0 if the text has none there. */
@@ -435,6 +294,7 @@ struct reader {
 	struct layout layout;
 	char nothing[100];          /* what it says of no events with --since */
 	struct table *table;        /* NULL: figures or a drawing are wanted */
+	bool is_empty;              /* no event was found */
 	struct client client;       /* for NAME */
 	struct cluster_nodes nodes; /* for all locks */
 	struct logged *locks;
@@ -443,6 +303,11 @@ struct reader {
 	bool has_begun;    /* the first events were printed */
 	int status;        /* not STATUS_OK: one of the logs cannot be read */
 };
+
+static int no_memory(struct error *err)
+{
+	return fail(err, STATUS_OS, "cannot read a log: %s", strerror(ENOMEM));
+}
 
 /* Notes where a lock is: a new one, or one that is known. */
 static int note_lock(void *reader, const char *name, struct client *client, struct error *err)
@@ -456,7 +321,7 @@ static int note_lock(void *reader, const char *name, struct client *client, stru
 	if (i == r->count) {
 		locks = reallocarray(r->locks, i + 1, sizeof(*locks));
 		if (!locks)
-			return fail(err, STATUS_OS, "cannot read the logs: %s", strerror(ENOMEM));
+			return no_memory(err);
 		r->locks = locks;
 		r->count++;
 		locks[i] = (struct logged){0};
@@ -485,6 +350,72 @@ static int find_locks(struct reader *r, struct error *err)
 
 /* ---- Reading and printing ---- */
 
+/* Adds lines to the table, or events to the history. The newest entry is the first one. */
+static int add_events(struct reader *r, struct history *history, struct logged *lock,
+		      const struct redisReply *entries, struct error *err)
+{
+	const size_t count = reply_count(entries);
+	struct log_event event;
+
+	assert(r->table || !history->events); /* figures and drawings are of one lock */
+	if (!r->table && !(history->events = calloc(count + 1, sizeof(event))))
+		return no_memory(err);
+	history->may_lack = count >= LOG_LENGTH;
+	for (size_t i = count; i > 0; i--) {
+		if (read_event(&event, reply_at(entries, i - 1)) < 0)
+			return reply_nonsense(err);
+		strcpy(lock->after, event.texts[EVENT_ID]);
+		if (event.time_ms < history->from_ms)
+			continue;
+		r->is_empty = false;
+		if (!r->table)
+			history->events[history->count++] = event;
+		else if (add_line(r->table, &event, lock->name, !r->keys, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* An entry may be written long after its event, so the script cannot leave out all old events. The
+ * next requests mean the same time, however much later they come. */
+static void settle_since(struct log_query *query, int64_t now_ms)
+{
+	if (query->since[0] && query->from_ms == UNKNOWN_MS) {
+		const int64_t since_ms = strtoll(query->since, NULL, 10);
+
+		query->from_ms = since_ms < now_ms ? now_ms - since_ms : 0;
+		snprintf(query->since, sizeof(query->since), "@%" PRId64, query->from_ms);
+	}
+}
+
+/* Asks for the events of a lock behind the last one that was read, and adds them. */
+static int fetch_events(struct reader *r, struct history *history, struct logged *lock,
+			const struct lock_keys *keys, struct error *err)
+{
+	struct log_query *query = &r->query;
+	struct client *client = lock->client;
+	const struct redisReply *reply;
+	struct request request;
+
+	wire_look(keys, &request, "log");
+	wire_add(&request, lock->after, query->since, r->table ? "0" : "1");
+	connection_trace_ask(client, "for the log of lock", keys->shown);
+	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
+		return -1;
+	connection_trace_answer(client);
+	reply = client->reply;
+	history->now_ms = event_number(reply_text(reply, 1));
+	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
+	    history->now_ms == UNKNOWN_MS)
+		return lock_refused(reply, err);
+	settle_since(query, history->now_ms);
+	history->from_ms = query->from_ms;
+	history->holder = reply_text(reply, 3);
+	history->waiters = reply_at(reply, 4);
+	history->holds = reply_at(reply, 5);
+	return add_events(r, history, lock, reply_at(reply, 2), err);
+}
+
 /* If something else uses the name of one of all locks, the other logs are shown all the same. A
  * node may go away between the search for its locks and the question for a log. */
 static int read_log(struct reader *r, struct logged *lock, struct history *history,
@@ -495,7 +426,7 @@ static int read_log(struct reader *r, struct logged *lock, struct history *histo
 
 	if (lock_keys_make(&keys, lock->name, err) < 0)
 		return -1;
-	if (fetch_events(history, lock->client, &r->query, &keys, lock->after, err) == 0)
+	if (fetch_events(r, history, lock, &keys, err) == 0)
 		return 0;
 	if (r->keys)
 		return -1;
@@ -525,8 +456,6 @@ static int read_logs(struct reader *r, struct history *history, struct error *er
 		    read_log(r, lock, history, err) < 0)
 			return -1;
 	}
-	if (!r->keys)
-		sort_events(history);
 	return 0;
 }
 
@@ -541,14 +470,12 @@ static int print(struct reader *r, const struct history *history, struct error *
 				  terminal_colours(options->colour, STDOUT_FILENO), err);
 	if (options->stats)
 		return stats_print(history, r->keys->name, options->json, err);
-	if (add_lines(history, r->table, options, !r->has_begun, err) < 0)
-		return -1;
 	if (r->query.from_ms != UNKNOWN_MS) {
 		snprintf(r->nothing, sizeof(r->nothing), "no events since %s",
 			 timestamp_local(since, r->query.from_ms, TIMESTAMP_LONG));
 		r->layout.nothing = r->nothing;
 	}
-	table_print(r->table);
+	table_print(r->table, r->has_begun ? -1 : options->lines);
 	return 0;
 }
 
@@ -566,9 +493,9 @@ static int show_events(struct reader *r, struct error *err)
 		result = -1;
 	}
 	/* an empty log may be that of a wrong name */
-	if (result == 0 && r->keys && !r->has_begun && history.count == 0)
+	if (result == 0 && r->keys && !r->has_begun && r->is_empty)
 		lock_list_check(&r->client, r->keys, &is_known, &failure);
-	free_events(&history);
+	free(history.events);
 	if (result < 0) {
 		r->search_ms = 0;
 		return -1;
@@ -631,8 +558,8 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 {
 	const struct options *options = invocation->options;
 	const bool is_for_one = invocation->argc > 0, is_list = !options->stats && !options->plot;
-	struct reader r = {.invocation = invocation,
-			   .query = {.from_ms = UNKNOWN_MS, .wants_now = !is_list}};
+	struct reader r = {
+		.invocation = invocation, .query = {.from_ms = UNKNOWN_MS}, .is_empty = true};
 	struct lock_keys keys;
 	int result;
 
@@ -645,7 +572,8 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 		return fail(err, STATUS_USAGE, "cannot use --%s for all locks: add a NAME",
 			    options->stats ? "stats" : "plot");
 	if (is_list) {
-		r.layout = is_for_one ? log_layout_of_one : log_layout;
+		r.layout = log_layout;
+		r.layout.is_of_one = is_for_one;
 		r.table = table_open(&r.layout, options, err);
 		if (!r.table)
 			return -1;
@@ -667,6 +595,5 @@ const struct command log_command = {
 		    "  fairlock log --plot deploy       who waited and who held, drawn\n",
 	.table = &log_layout,
 	.bit = COMMAND_LOG,
-	.most = 1,
 	.run = run_log,
 };

@@ -1,14 +1,12 @@
 /* The way to the locks: through one connection, or through one for each node of a cluster. */
 #include "commands/look.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
-#include "cli/options.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "output/watch.h"
-#include "redis/client.h"
 #include "redis/cluster_nodes.h"
 
 static int ask(struct look *look, struct client *client, const char *name, struct error *err)
@@ -46,6 +44,7 @@ static int ask_or_pass(void *data, const char *name, struct client *client, stru
 	return 0;
 }
 
+/* A lock that is named twice is shown once. */
 static int look_at_named(struct look *look, struct error *err)
 {
 	const struct invocation *invocation = look->invocation;
@@ -55,8 +54,14 @@ static int look_at_named(struct look *look, struct error *err)
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	if (!look->is_watched)
 		client.connection.story.messenger = invocation->messenger;
-	for (int i = 0; result == 0 && i < invocation->argc; i++)
-		result = ask_or_pass(look, invocation->argv[i], &client, err);
+	for (int i = 0; result == 0 && i < invocation->argc; i++) {
+		bool is_double = false;
+
+		for (int k = 0; k < i; k++)
+			is_double |= strcmp(invocation->argv[k], invocation->argv[i]) == 0;
+		if (!is_double)
+			result = ask_or_pass(look, invocation->argv[i], &client, err);
+	}
 	if (result == 0 && look->status == STATUS_OK && look->ask_node)
 		look->ask_node(look, &client);
 	client_close(&client);
@@ -81,22 +86,15 @@ static int look_at_all(struct look *look, struct error *err)
 		look->unseen = (int64_t)cluster_nodes_unseen(&nodes);
 	if (result == 0 && cluster_nodes_check(&nodes, &look->trouble) < 0 &&
 	    look->unseen == CLUSTER_SLOTS)
-		result = look_end(look, err);
+		result = look_end(look, &look->status, err);
 	cluster_nodes_close(&nodes);
 	return result;
 }
 
 int look_at_locks(struct look *look, struct error *err)
 {
-	const struct invocation *invocation = look->invocation;
-	struct lock_keys keys;
-
-	/* mistakes in usage are told before the server is asked anything */
-	for (int i = 0; i < invocation->argc; i++)
-		if (lock_keys_make(&keys, invocation->argv[i], err) < 0)
-			return -1;
 	look->unseen = -1;
-	return invocation->argc > 0 ? look_at_named(look, err) : look_at_all(look, err);
+	return look->invocation->argc > 0 ? look_at_named(look, err) : look_at_all(look, err);
 }
 
 /* The table is there in any case, or NULL. */
@@ -127,33 +125,24 @@ static int draw(void *data, FILE *out, int columns, struct error *err)
 	return result;
 }
 
-static int watch(const struct look *look, const char *title, struct error *err)
+int look_run(struct look *look, const char *title, int *status, struct error *err)
 {
-	struct look watched = *look;
-	const struct watch watch = {.title = title,
-				    .period_ms = look->invocation->options->watch_ms,
-				    .source = draw,
-				    .data = &watched};
-
-	return watch_run(&watch, err);
-}
-
-int look_run(struct look *look, const char *title, struct error *err)
-{
+	const int64_t period_ms = look->invocation->options->watch_ms;
 	int result;
 
-	look->is_watched = look->invocation->options->watch_ms > 0;
+	look->is_watched = period_ms > 0;
 	if (look->is_watched)
-		return watch(look, title, err);
+		return watch_run(title, period_ms, draw, look, err);
 	result = fill_table(look, err);
 	if (result == 0)
-		table_print(look->table);
+		table_print(look->table, -1);
 	table_close(look->table);
-	return result;
+	return result == 0 ? look_end(look, status, err) : -1;
 }
 
-int look_end(const struct look *look, struct error *err)
+int look_end(const struct look *look, int *status, struct error *err)
 {
+	*status = look->status;
 	if (look->trouble.status == STATUS_OK)
 		return 0;
 	*err = look->trouble;

@@ -2,11 +2,6 @@
  * or watch a table of them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/error.h"
 #include "cli/command.h"
 #include "output/table.h"
 
@@ -40,10 +35,10 @@ int look_at_locks(struct look *look, struct error *err);
 
 /* Does it for a table, which it prints, or draws with --watch below this title. If something fails,
  * no locks are printed: half of them would look as if the others were gone. */
-int look_run(struct look *look, const char *title, struct error *err);
+int look_run(struct look *look, const char *title, int *status, struct error *err);
 
-/* Fails with the trouble, if there is any. */
-int look_end(const struct look *look, struct error *err);
+/* Fails with the trouble, if there is any; else *status is the result. */
+int look_end(const struct look *look, int *status, struct error *err);
 
 /* A lock that is named may be free because its name is misspelled: says so. */
 void look_check_name(const struct look *look, const struct lock_keys *keys, struct client *client);

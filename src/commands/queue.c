@@ -1,30 +1,21 @@
 /* fairlock queue: prints the waiters of a lock in their order, or takes one out. */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "commands/look.h"
 #include "lock/lock.h"
-#include "lock/owner.h"
-#include "output/table.h"
-#include "redis/client.h"
 #include "redis/reply.h"
 
 #define PEOPLE "MODE,SLOTS,USER,HOST,PID,COMMAND,REASON,WAITING,PRESENT"
-#define RAW "POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT"
 #define JSON "NAME,POSITION,OWNER,HOST,PID,USER,COMMAND,CLIENT,MODE,SLOTS,REASON,WAITING_MS,PRESENT"
 
 static const struct layout queue_layout = {
 	.name = "queue",
 	.columns = JSON ",WAITING",
 	.people = "NAME,POSITION,OWNER," PEOPLE,
-	.raw = "NAME," RAW,
+	.raw = "NAME,POSITION,OWNER,USER,HOST,PID,COMMAND,WAITING_MS,PRESENT",
 	.json = JSON,
-	.nothing = "nobody waits for any lock",
 };
 
 static int add_waiter(struct table *table, const char *name, const struct redisReply *waiter,
@@ -63,34 +54,26 @@ static int show(struct look *look, const struct lock_keys *keys, struct client *
 	return 0;
 }
 
-#define NOTHING_MAX_BYTES (NAME_MAX_BYTES + 32)
+#define TEXT_MAX_BYTES (NAME_MAX_BYTES + 32)
 
-/* keys: of NAME; NULL: all queues. */
-static int show_queues(const struct invocation *invocation, const struct lock_keys *keys,
-		       int *status, struct error *err)
+static int show_queues(const struct invocation *invocation, int *status, struct error *err)
 {
+	const char *name = invocation->argc > 0 ? invocation->argv[0] : NULL;
+	char nothing[TEXT_MAX_BYTES], title[TEXT_MAX_BYTES];
 	struct look look = {.invocation = invocation,
 			    .what = "queue",
 			    .question = "who waits for lock",
 			    .show = show,
 			    .layout = queue_layout};
-	char nothing[NOTHING_MAX_BYTES], title[SHORT_MAX_BYTES + 32];
 
-	/* owner ids are long, and people who watch look for people; one lock needs no name */
-	look.layout.people = invocation->options->watch_ms
-				     ? (keys ? "POSITION," PEOPLE : "NAME,POSITION," PEOPLE)
-				     : (keys ? "POSITION,OWNER," PEOPLE : queue_layout.people);
-	if (keys) {
-		look.layout.raw = RAW;
-		look.layout.nothing = nothing;
-		snprintf(nothing, sizeof(nothing), "nobody waits for %s", keys->name);
-	}
-	snprintf(title, sizeof(title), "fairlock queue %s", keys ? keys->shown : "");
-	*status = STATUS_OK;
-	if (look_run(&look, title, err) < 0)
-		return -1;
-	*status = look.status;
-	return look_end(&look, err);
+	/* owner ids are long, and people who watch look for people */
+	if (invocation->options->watch_ms)
+		look.layout.people = "NAME,POSITION," PEOPLE;
+	look.layout.is_of_one = name;
+	look.layout.nothing = nothing;
+	snprintf(nothing, sizeof(nothing), "nobody waits for %s", name ? name : "any lock");
+	snprintf(title, sizeof(title), "fairlock queue %s", name ? name : "");
+	return look_run(&look, title, status, err);
 }
 
 /* ---- Taking a waiter out ---- */
@@ -120,41 +103,35 @@ static int request_removal(struct client *client, const struct lock_keys *keys, 
 	return strcmp(answer, "left") == 0 ? 0 : lock_refused(client->reply, err);
 }
 
-static int remove_waiter(const struct invocation *invocation, const struct lock_keys *keys,
-			 struct error *err)
+static int remove_waiter(const struct invocation *invocation, struct error *err)
 {
 	const char *id = invocation->options->remove;
 	char shown[SHORT_MAX_BYTES];
+	struct lock_keys keys;
 	struct client client;
 	int result;
 
-	if (!keys)
+	if (invocation->argc == 0)
 		return fail(err, STATUS_USAGE, "cannot use option '--remove': NAME is missing");
 	if (!owner_is_valid(id))
 		return fail(
 			err, STATUS_USAGE,
 			"cannot remove waiter '%s': this is no id; the column OWNER of queue shows the ids",
 			shorten(shown, id));
+	if (lock_keys_make(&keys, invocation->argv[0], err) < 0)
+		return -1;
 	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
 	client.connection.story.messenger = invocation->messenger;
-	result = request_removal(&client, keys, id, err);
+	result = request_removal(&client, &keys, id, err);
 	client_close(&client);
 	return result;
 }
 
 static int run_queue(const struct invocation *invocation, int *status, struct error *err)
 {
-	const struct lock_keys *keys = NULL;
-	struct lock_keys made;
-
 	*status = STATUS_OK;
-	if (invocation->argc > 0) {
-		if (lock_keys_make(&made, invocation->argv[0], err) < 0)
-			return -1;
-		keys = &made;
-	}
-	return invocation->options->remove ? remove_waiter(invocation, keys, err)
-					   : show_queues(invocation, keys, status, err);
+	return invocation->options->remove ? remove_waiter(invocation, err)
+					   : show_queues(invocation, status, err);
 }
 
 const struct command queue_command = {
@@ -166,6 +143,5 @@ const struct command queue_command = {
 		    "  fairlock queue --remove \"$owner\" deploy   this waiter ends with 75\n",
 	.table = &queue_layout,
 	.bit = COMMAND_QUEUE,
-	.most = 1,
 	.run = run_queue,
 };

@@ -6,12 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/message.h"
-#include "cli/options.h"
-#include "lock/lock.h"
 #include "lock/lock_list.h"
 #include "lock/owner_call.h"
-#include "redis/client.h"
 #include "redis/reply.h"
 
 /* Prints which process held the lock; by is "" if nobody knows. --stop may wait for long after
@@ -72,26 +68,19 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 	return lock_read_release(call->client.reply, outcome, err);
 }
 
-static void say_forgotten(const char *name, long long ago_ms)
-{
-	char ago[DURATION_MAX_BYTES];
-
-	if (ago_ms < 0)
-		printf("lock %s had no last start\n", name);
-	else
-		printf("forgot the last start of lock %s, %s ago\n", name,
-		       duration_show(ago, ago_ms));
-}
-
 static void say(const struct owner_call *call, enum release_outcome outcome)
 {
 	const struct redisReply *reply = call->client.reply;
 	const struct lock *lock = &call->lock;
+	char ago[DURATION_MAX_BYTES];
 
 	if (outcome == RELEASE_FREE)
 		printf("lock %s was free\n", lock->keys.shown);
+	else if (outcome == RELEASE_FORGOT && reply_number(reply, 1) < 0)
+		printf("lock %s had no last start\n", lock->keys.shown);
 	else if (outcome == RELEASE_FORGOT)
-		say_forgotten(lock->keys.shown, reply_number(reply, 1));
+		printf("forgot the last start of lock %s, %s ago\n", lock->keys.shown,
+		       duration_show(ago, reply_number(reply, 1)));
 	else if (outcome != RELEASE_FORCED && **call->by_hand)
 		say_whose(lock, *call->by_hand, call->by);
 	for (size_t i = 1; outcome == RELEASE_FORCED && i + 1 < reply_count(reply); i += 2)
@@ -317,18 +306,12 @@ static int time_is_over(const struct stopping *stopping, int64_t wait_ms, struct
 	return fail_for(stopping, words, hold, stopping->left - 1, err);
 }
 
-/* A default of --wait is for those who want the lock. */
-static int64_t wait_of(const struct options *options)
-{
-	const struct origin *origin = options_origin(options, option_named("wait"));
-
-	return origin->source == SOURCE_FLAG ? options->wait_ms : -1;
-}
-
 static int ask_and_wait(struct stopping *stopping, struct error *err)
 {
 	const struct options *options = stopping->call->invocation->options;
-	const int64_t wait_ms = wait_of(options);
+	/* a default of --wait is for those who want the lock */
+	const int64_t wait_ms =
+		options_origin(options, "wait")->source == SOURCE_FLAG ? options->wait_ms : -1;
 
 	stopping->until_ms = wait_ms >= 0 ? clock_ms() + wait_ms + 1 : NEVER_MS;
 	message_step(stopping->call->invocation->messenger, "asking the holder of lock %s to stop",
@@ -397,7 +380,5 @@ const struct command release_command = {
 		    "  fairlock release --stop --wait 1m deploy    ask its holder to stop\n"
 		    "  fairlock release --force deploy             break the lock\n",
 	.bit = COMMAND_RELEASE,
-	.least = 1,
-	.most = 1,
 	.run = run_release,
 };

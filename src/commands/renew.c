@@ -1,35 +1,26 @@
 /* fairlock renew: gives a held lock a fresh lease. */
 #include "base/clock.h"
-#include "base/message.h"
-#include "lock/lock.h"
 #include "lock/owner_call.h"
-
-static int renew_as(struct owner_call *call, const char *owner, struct renew_reply *reply,
-		    struct error *err)
-{
-	struct request request;
-
-	message_step(call->invocation->messenger, "renewing lock %s as %s", call->lock.keys.shown,
-		     owner);
-	wire_renew_as(&call->lock, &request, owner);
-	if (owner_call_make(call, &request, err) < 0)
-		return -1;
-	return lock_read_renewal(&call->lock, &call->client, reply, err);
-}
 
 static int run_renew(const struct invocation *invocation, int *status, struct error *err)
 {
 	struct owner_call call;
+	struct request request;
 	struct renew_reply reply = {.outcome = RENEW_LOST};
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 	int result = owner_call_init(&call, invocation, "renew", err);
 
 	if (result < 0)
 		return -1;
-	const int tries = call.lock.inherited_count;
-
-	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < tries; i++)
-		result = renew_as(&call, call.lock.inherited[i], &reply, err);
+	for (int i = 0; result == 0 && reply.outcome == RENEW_LOST && i < call.lock.inherited_count;
+	     i++) {
+		message_step(invocation->messenger, "renewing lock %s as %s", call.lock.keys.shown,
+			     call.lock.inherited[i]);
+		wire_renew_as(&call.lock, &request, call.lock.inherited[i]);
+		result = owner_call_make(&call, &request, err);
+		if (result == 0)
+			result = lock_read_renewal(&call.lock, &call.client, &reply, err);
+	}
 	client_close(&call.client);
 	if (result == 0 && reply.outcome == RENEW_LOST)
 		return fail(
@@ -59,7 +50,5 @@ const struct command renew_command = {
 		"  fairlock renew --owner \"$owner\" deploy || exit   exit if the lock is lost\n"
 		"  fairlock renew -l 10m --owner \"$owner\" deploy    a lease of 10 minutes\n",
 	.bit = COMMAND_RENEW,
-	.least = 1,
-	.most = 1,
 	.run = run_renew,
 };

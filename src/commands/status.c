@@ -1,20 +1,11 @@
 /* fairlock status: prints the holder of each lock, for how long, and how many wait. */
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "commands/look.h"
 #include "lock/grants.h"
 #include "lock/lock.h"
-#include "lock/owner.h"
-#include "output/table.h"
-#include "output/timestamp.h"
-#include "redis/client.h"
 #include "redis/reply.h"
 
 #define STATE_MAX_BYTES 128
@@ -121,21 +112,6 @@ static int64_t fill_hold(struct table_row *row, const struct redisReply *hold, i
 	return now_ms + ttl_ms;
 }
 
-/* People see until when a lock is held that nobody is about to give back. */
-static void show_until(struct table_row *row, char shown[STATE_MAX_BYTES], bool is_by_hand,
-		       int64_t until_ms, int64_t now_ms)
-{
-	char until[TIMESTAMP_MAX_BYTES];
-
-	if (is_by_hand)
-		snprintf(shown, STATE_MAX_BYTES, "by hand until %s",
-			 timestamp_until_minute(until, until_ms, now_ms));
-	else
-		snprintf(shown, STATE_MAX_BYTES, "kept until %s",
-			 timestamp_until(until, until_ms, now_ms));
-	row->cells[COLUMN_STATE] = shown;
-}
-
 /* hold: one of the rows; NULL: the lock is free. */
 static int add_line(struct look *look, const struct redisReply *lock, const struct redisReply *hold,
 		    struct error *err)
@@ -153,12 +129,12 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 							 : is_kept ? TABLE_YELLOW
 								   : TABLE_MAGENTA};
 	struct owner_process process;
-	char shown[STATE_MAX_BYTES];
+	char shown[STATE_MAX_BYTES], until[TIMESTAMP_MAX_BYTES];
 
 	if (hold && !reply_fits(hold, "siisssiisi"))
 		return reply_nonsense(err);
 	/* none is hidden below the edge of a screen; else NAMEs give the order */
-	if (look->is_watched || look->invocation->argc == 0)
+	if (!look->invocation->options->sort && (look->is_watched || look->invocation->argc == 0))
 		row.rank = hold ? "0" : reply_number(lock, LOCK_WAITERS) > 0 ? "1" : "2";
 	if (hold) {
 		const int64_t until_ms = fill_hold(&row, hold, now_ms);
@@ -169,8 +145,14 @@ static int add_line(struct look *look, const struct redisReply *lock, const stru
 			owner_fill_row(&row, &process, reply_text(hold, HOLD_BY));
 			table_row_number(&row, COLUMN_HOLDS, reply_number(hold, HOLD_COUNT));
 		}
-		if ((is_kept || is_by_hand) && until_ms >= 0 && is_for_people)
-			show_until(&row, shown, is_by_hand, until_ms, now_ms);
+		/* people see until when a lock is held that nobody is about to give back */
+		if ((is_kept || is_by_hand) && until_ms >= 0 && is_for_people) {
+			snprintf(shown, sizeof(shown),
+				 is_by_hand ? "by hand until %s" : "kept until %s",
+				 is_by_hand ? timestamp_until_minute(until, until_ms, now_ms)
+					    : timestamp_until(until, until_ms, now_ms));
+			row.cells[COLUMN_STATE] = shown;
+		}
 	}
 	table_row_number(&row, COLUMN_WAITERS, reply_number(lock, LOCK_WAITERS));
 	table_row_number(&row, COLUMN_LAST_START, time_of(lock, LOCK_LAST_START));
@@ -267,25 +249,6 @@ static int add_sample(struct status_view *view, const struct lock_keys *keys,
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const struct sample *)a)->name, ((const struct sample *)b)->name);
-}
-
-/* The format allows no two samples with the same label. */
-static void sort_samples(struct status_view *view)
-{
-	struct sample *list = view->samples;
-	size_t kept = 0;
-
-	if (view->count > 0)
-		qsort(list, view->count, sizeof(*list), compare);
-	for (size_t i = 0; i < view->count; i++)
-		if (kept == 0 || compare(&list[kept - 1], &list[i]) != 0)
-			list[kept++] = list[i];
-	view->count = kept;
-}
-
 static void print_sample(const struct family *family, const char *name, int64_t value)
 {
 	if (value < 0)
@@ -329,14 +292,15 @@ static void print_families(const struct status_view *view, int64_t unseen_slots)
 	}
 }
 
-static int print_metrics(struct look *look, struct error *err)
+static int print_metrics(struct look *look, int *status, struct error *err)
 {
 	struct status_view *view = look->data;
-	const int result = look_at_locks(look, err);
+	int result = look_at_locks(look, err);
 
-	sort_samples(view);
-	if (result == 0)
+	if (result == 0) {
 		print_families(view, look->unseen);
+		result = look_end(look, status, err);
+	}
 	free(view->samples);
 	return result;
 }
@@ -403,20 +367,22 @@ static void ask_for_grants(struct look *look, struct client *client)
 static int answer(struct look *look, int *status, struct error *err)
 {
 	const struct status_view *view = look->data;
+	int result = look_at_locks(look, err);
 
-	if (look_at_locks(look, err) < 0)
-		return -1;
-	*status = view->held ? 0 : look->status == STATUS_OK ? 1 : look->status;
-	return view->held ? 0 : look_end(look, err);
+	*status = 0;
+	if (result == 0 && !view->held) {
+		result = look_end(look, status, err);
+		*status = *status == STATUS_OK ? 1 : *status;
+	}
+	return result;
 }
 
 static int run_status(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
 	/* a default for all commands is no question */
-	const bool is_question =
-		options->quiet && !options->prometheus && !options->watch_ms &&
-		options_origin(options, option_named("quiet"))->source == SOURCE_FLAG;
+	const bool is_question = options->quiet && !options->prometheus && !options->watch_ms &&
+				 options_origin(options, "quiet")->source == SOURCE_FLAG;
 	struct status_view view = {.wants_metrics = options->prometheus, .grants = METRIC_UNKNOWN};
 	struct look look = {.invocation = invocation,
 			    .what = "status",
@@ -425,14 +391,11 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 			    .ask_node = ask_for_grants,
 			    .data = &view,
 			    .layout = status_layout};
-	int result;
 
 	if (is_question)
 		return answer(&look, status, err);
-	result = options->prometheus ? print_metrics(&look, err)
-				     : look_run(&look, "fairlock status", err);
-	*status = look.status;
-	return result == 0 ? look_end(&look, err) : result;
+	return options->prometheus ? print_metrics(&look, status, err)
+				   : look_run(&look, "fairlock status", status, err);
 }
 
 const struct command status_command = {
@@ -444,6 +407,5 @@ const struct command status_command = {
 		    "  fairlock status -q backup && echo busy   exit with 0 if it is held\n",
 	.table = &status_layout,
 	.bit = COMMAND_STATUS,
-	.most = OPERANDS_UNLIMITED,
 	.run = run_status,
 };

@@ -5,23 +5,12 @@
 #include <sys/param.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
-#include "base/message.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "lock/wait.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
 #include "supervise/wrapper.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000
-
-static int64_t kill_after(const struct options *options, int64_t lease_ms)
-{
-	if (options->kill_after_ms >= 0)
-		return options->kill_after_ms;
-	return MIN(lease_ms / 3, DEFAULT_KILL_AFTER_MS);
-}
 
 /* 126 and 127 are as in the shell. */
 static int not_started(const struct job *job, int cause, struct error *err)
@@ -110,9 +99,11 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 			  .server = invocation->server,
 			  .ground = &ground,
 			  .argv = argv,
-			  .kill_after_ms = kill_after(options, lease_ms)};
+			  .kill_after_ms = options->kill_after_ms};
 	int result;
 
+	if (job.kill_after_ms < 0)
+		job.kill_after_ms = MIN(lease_ms / 3, DEFAULT_KILL_AFTER_MS);
 	shorten(job.shown, *argv[0] ? argv[0] : "''");
 	wanted_locks_sort(&wanted, invocation->argv[0], options);
 	set.count = wanted.count;
@@ -134,8 +125,6 @@ const struct command wrap_command = {
 		"  fairlock wrap deploy ./deploy.sh                 wait for the lock\n"
 		"  fairlock wrap -n deploy ./deploy.sh              exit with 75 if it is busy\n",
 	.bit = COMMAND_WRAP,
-	.least = 1,
-	.most = OPERANDS_UNLIMITED,
 	.runs_words = true,
 	.takes_lock = true,
 	.run = run_wrap,

@@ -8,9 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"
@@ -22,12 +19,9 @@
 
 int facts_call(struct client *client, const struct request *request, struct error *err)
 {
-	return client_call(client, request, clock_ms() + client->timeout_ms, false, err);
-}
-
-bool facts_is_gone(const struct error *err)
-{
-	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command");
+	if (client_call(client, request, clock_ms() + client->timeout_ms, false, err) == 0)
+		return 0;
+	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command") ? -1 : 1;
 }
 
 /* ---- The list ---- */
@@ -107,7 +101,7 @@ static bool is_needed(const char *use, bool is_cluster, const struct options *op
 static int ask(const struct facts *facts, const struct options *options,
 	       const struct lock_keys *keys, struct error *err)
 {
-	const bool is_cluster = strcmp(facts->mode, "cluster") == 0;
+	const bool is_cluster = facts->client->connection.handshake.is_cluster;
 	char done[KEY_MAX_BYTES + 2], channel[KEY_MAX_BYTES + 2]; /* all requests; a waiter */
 	struct request request = {
 		.argv = {"EVAL",         script_text,   "0",       "lock",      keys->name,
@@ -139,7 +133,7 @@ int permissions_ask(struct facts *facts, const struct options *options, struct e
 	reply = facts->client->reply;
 	if (result == 0 && reply_fits(reply, "sss"))
 		snprintf(facts->denied, sizeof(facts->denied), "%s", reply_text(reply, 1));
-	return result < 0 && facts_is_gone(err) ? -1 : 0;
+	return result;
 }
 
 /* ---- Findings ---- */
@@ -278,21 +272,14 @@ static void print_pattern(const char *kind, const char *key, const char *end, bo
 	fputs(end, stdout);
 }
 
-static void print_keys(const struct lock_keys *keys, bool is_beginning)
-{
-	const char *const looked_at[] = {keys->name, keys->state, keys->queue,  keys->timeouts,
-					 keys->log,  keys->ours,  keys->holders};
-
-	for (size_t i = 0; i < sizeof(looked_at) / sizeof(looked_at[0]); i++)
-		print_pattern("~", looked_at[i], "", is_beginning);
-}
-
 int permissions_print(const struct invocation *invocation, const char *name, struct error *err)
 {
 	const struct server *server = invocation->server;
 	bool is_beginning;
 	char user[256], look[RULE_BYTES] = " +eval ", take[RULE_BYTES] = " ";
 	struct lock_keys keys;
+	const char *const looked_at[] = {keys.name, keys.state, keys.queue,  keys.timeouts,
+					 keys.log,  keys.ours,  keys.holders};
 
 	if (name && lock_keys_make(&keys, name, err) < 0)
 		return -1;
@@ -312,8 +299,8 @@ int permissions_print(const struct invocation *invocation, const char *name, str
 		if (is_needed(needs[i].use, server_is_list(server), invocation->options))
 			add_list(take, look, needs[i].list, false);
 	printf("ACL SETUSER %s on", user);
-	if (name)
-		print_keys(&keys, is_beginning);
+	for (size_t i = 0; name && i < sizeof(looked_at) / sizeof(looked_at[0]); i++)
+		print_pattern("~", looked_at[i], "", is_beginning);
 	printf("%s\nACL SETUSER %s%.*s\nACL SETUSER %s", name ? "" : " ~*", user,
 	       (int)strlen(look) - 1, look, user);
 	if (name) {

@@ -1,21 +1,18 @@
-/* Merges findings that several servers share, and prints what stands above them; values look as a
- * configuration file would have them. */
+/* Merges findings that several servers share, and prints what stands above them. */
 #include "doctor/report.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/terminal.h"
-#include "cli/command.h"
-#include "cli/options.h"
 #include "redis/server_error.h"
 
 /* A finding with its servers. */
-#define LINE_MAX_BYTES 2048
+#define LINE_MAX_BYTES WRAPPED_MAX_BYTES
 
 #define WIDTH_MOST 100 /* longer lines are hard to read */
 #define WIDTH_LEAST 50
@@ -29,6 +26,17 @@ static const char *const colours[] = {"\033[32m", "\033[36m", "\033[35m", "\033[
 
 /* The report lists at most this many findings of a kind; the last one counts the rest. */
 #define ALIKE_MAX 10
+
+const char *facts_text(const struct facts *facts, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (const char *at = facts->text; at && at < facts->text + facts->size;
+	     at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == ':')
+			return at + length + 1;
+	return "";
+}
 
 /* ---- Findings ---- */
 
@@ -56,16 +64,17 @@ static struct finding *find_place(struct diagnosis *all, const struct finding *n
 	return &all->findings[all->count];
 }
 
-__attribute__((format(printf, 6, 0))) static void add(struct diagnosis *all, enum severity severity,
-						      const char *check, const char *consequence,
-						      const char *remedy, const char *format,
-						      va_list args)
+void find(struct diagnosis *all, enum severity severity, const char *check, const char *consequence,
+	  const char *remedy, const char *format, ...)
 {
 	struct finding *new = &all->findings[all->count], *place;
 	char *hint;
+	va_list args;
 
 	*new = (struct finding){.severity = severity, .check = check, .consequence = consequence};
+	va_start(args, format);
 	vsnprintf(new->text, sizeof(new->text), format, args);
+	va_end(args);
 	snprintf(new->remedy, sizeof(new->remedy), "%s", consequence && remedy ? remedy : "");
 	hint = strstr(new->text, SERVER_ERROR_HINT); /* to doctor, which is here */
 	if (hint)
@@ -82,25 +91,6 @@ __attribute__((format(printf, 6, 0))) static void add(struct diagnosis *all, enu
 		all->worst = severity;
 }
 
-void pass(struct diagnosis *all, const char *check, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	add(all, OK, check, NULL, NULL, format, args);
-	va_end(args);
-}
-
-void find(struct diagnosis *all, enum severity severity, const char *check, const char *consequence,
-	  const char *remedy, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	add(all, severity, check, consequence, remedy, format, args);
-	va_end(args);
-}
-
 void advise(struct diagnosis *all, const char *remedy, ...)
 {
 	va_list args;
@@ -112,32 +102,10 @@ void advise(struct diagnosis *all, const char *remedy, ...)
 
 /* ---- For people ---- */
 
-/* Prints words behind TEXT_AT, the first where the cursor is, and ends the line. A word that is
- * too long stands uncut on a line of its own, so that it can be copied. */
 static void print_wrapped(const struct terminal *terminal, const char *text)
 {
-	const int width = terminal->columns > WIDTH_MOST    ? WIDTH_MOST
-			  : terminal->columns < WIDTH_LEAST ? WIDTH_LEAST
-							    : terminal->columns;
-	char copy[LINE_MAX_BYTES], *rest;
-	int used = TEXT_AT;
-
-	snprintf(copy, sizeof(copy), "%s", text);
-	tame(copy);
-	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-		const int columns = terminal_width(terminal, word);
-
-		if (used > TEXT_AT && used + 1 + columns > width) {
-			printf("\n%*s", TEXT_AT, "");
-			used = TEXT_AT;
-		} else if (used > TEXT_AT) {
-			putchar(' ');
-			used++;
-		}
-		fputs(word, stdout);
-		used += columns;
-	}
-	putchar('\n');
+	terminal_wrap(terminal, stdout, text, TEXT_AT, TEXT_AT,
+		      MIN(MAX(terminal->columns, WIDTH_LEAST), WIDTH_MOST));
 }
 
 static const char *write_text(char text[LINE_MAX_BYTES], const struct finding *finding)
@@ -250,27 +218,28 @@ static void print_private(struct report *report, const char *software)
 
 static void print_server(struct report *report)
 {
-	static const struct facts unknown = {.mode = ""};
+	static const struct facts unknown = {.size = 0};
 	const struct diagnosis *all = report->all;
 	const struct server *server = all->invocation->server;
 	const bool is_known = all->facts_count > 0;
 	const struct facts *facts = is_known ? all->facts : &unknown;
 	const char *role = !is_known ? "" : facts->is_replica ? "replica" : "master";
-	const char *mode = is_known && server->kind == SERVER_LOCAL      ? "local"
-			   : is_known && server->kind == SERVER_SENTINEL ? "sentinel"
-									 : facts->mode;
+	const char *mode = is_known && server->kind == SERVER_LOCAL ? "local"
+			   : is_known && server->kind == SERVER_SENTINEL
+				   ? "sentinel"
+				   : facts_text(facts, "mode");
 	char software[128] = "", tls[64] = "";
 
 	if (is_known)
-		snprintf(software, sizeof(software), "%s %s, %s, %s", facts->vendor, facts->version,
-			 mode, role);
+		snprintf(software, sizeof(software), "%s %s, %s, %s", facts->vendor,
+			 facts_text(facts, "version"), mode, role);
 	if (facts->tls)
 		snprintf(tls, sizeof(tls), "%s%s", facts->tls,
 			 server->tls_files.insecure ? ", certificate not verified" : "");
 	begin(report, "Server", "server", '{');
 	put(report, "url", "url", server->label);
-	put(report, NULL, "software", facts->software);
-	put(report, NULL, "version", facts->version);
+	put(report, NULL, "software", facts_text(facts, "server"));
+	put(report, NULL, "version", facts_text(facts, "version"));
 	put(report, NULL, "mode", mode);
 	put(report, NULL, "role", role);
 	if (report->options->json)
@@ -285,70 +254,52 @@ static void print_server(struct report *report)
 	put(report, "user", "user", server->user ? server->user : "default");
 	put(report, NULL, "tls", facts->tls);
 	put(report, "TLS", NULL, tls);
-	print_private(report, facts->software);
+	print_private(report, facts_text(facts, "server"));
 	end(report, '}');
 }
 
-/* Prints an option with the source that has set it; of a password only the source. Several may have
- * one: options->password_source is the one that counts. */
+/* Prints an option with the source that has set it; of a password only the source. */
 static void print_setting(struct report *report, const struct option_row *row)
 {
 	static const char *const sources[] = {[0] = "default",
 					      [SOURCE_FLAG] = "flag",
 					      [SOURCE_ENVIRONMENT] = "environment",
 					      [SOURCE_FILE] = "file"};
-	static const char *const passwords[] = {[PASSWORD_NONE] = "password",
-						[PASSWORD_URL] = "url",
-						[PASSWORD_TEXT] = "password",
-						[PASSWORD_FILE] = "password-file",
-						[PASSWORD_SHARED] = "password"};
 	const struct options *options = report->options;
-	const bool is_password = strcmp(row->name, "password") == 0;
-	const enum password_source password =
-		is_password ? options->password_source : PASSWORD_NONE;
-	const struct option_row *from = is_password ? option_named(passwords[password]) : row;
-	const char *source = sources[options_origin(options, from)->source];
-	char value[512] = "", where[WHERE_MAX_BYTES];
-	bool is_default;
+	const bool is_password = row->kind == OPTION_PASSWORD;
+	const char *from = is_password ? options->password_from : row->name;
+	const char *source = "default";
+	char where[WHERE_MAX_BYTES] = "";
+	const char *value = row->fallback;
 
-	settings_where(options, from, where, sizeof(where));
-	if (password == PASSWORD_URL)
-		source = "url";
-	if (password == PASSWORD_SHARED) {
-		source = sources[SOURCE_ENVIRONMENT];
-		strcpy(where, "REDISCLI_AUTH");
+	if (from && option_named(from)) {
+		source = sources[options_origin(options, from)->source];
+		options_where(options, from, where);
+	} else if (from) { /* a variable of other programs */
+		source = "environment";
+		strcpy(where, from);
 	}
+	if (is_password && from && strcmp(from, "url") == 0)
+		source = "url";
 	if (row->kind == OPTION_URL)
-		snprintf(value, sizeof(value), "%s", report->all->invocation->server->label);
-	else if (!is_password)
-		option_show(value, sizeof(value), options, row);
-	is_default = source == sources[0] || (is_password && password == PASSWORD_NONE);
+		value = report->all->invocation->server->label;
+	else if (*where && !is_password)
+		value = options_origin(options, from)->value;
 	if (report->options->json) {
 		json_break_line(&report->json);
 		json_open(&report->json, NULL, '{');
 		json_text(&report->json, "name", row->name);
 		json_text(&report->json, "value", value);
-		json_text(&report->json, "source", is_default ? "default" : source);
-		json_text(&report->json, "where", is_default ? NULL : where);
+		json_text(&report->json, "source", source);
+		json_text(&report->json, "where", where);
 		json_close(&report->json, '}');
-	} else if (!is_default || row->kind == OPTION_URL || options->verbose) {
+	} else if (*where || row->kind == OPTION_URL || options->verbose) {
 		print_line(&report->terminal, row->name,
-			   is_password && !is_default ? "(not shown)"
-			   : *value                   ? value
-						      : "-",
-			   is_default ? "default" : where);
+			   *value                  ? value
+			   : is_password && *where ? "(not shown)"
+						   : "-",
+			   *where ? where : "default");
 	}
-}
-
-static void print_settings(struct report *report)
-{
-	const struct option_row *row;
-
-	begin(report, "\nSettings", "settings", '[');
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		if (row->sources & (SOURCE_ENVIRONMENT | SOURCE_FILE))
-			print_setting(report, row);
-	end(report, ']');
 }
 
 static void print_finding_json(struct json *json, const struct finding *finding)
@@ -410,7 +361,11 @@ void report_print(const struct diagnosis *all)
 	if (options->json)
 		json_open(&report.json, NULL, '{');
 	print_server(&report);
-	print_settings(&report);
+	begin(&report, "\nSettings", "settings", '[');
+	for (const struct option_row *row = option_rows; row->name; row++)
+		if (row->sources)
+			print_setting(&report, row);
+	end(&report, ']');
 	begin(&report, "\nFindings", "findings", '[');
 	print_findings(&report, OK);
 	end(&report, ']');

@@ -1,18 +1,11 @@
 /* `doctor` collects facts of each server, judges them, and prints its findings. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+#include "cli/command.h"
 #include "lock/grants.h"
-#include "redis/client.h"
 #include "redis/cluster_nodes.h"
-
-struct invocation;
-struct options;
 
 /* A server tells these facts about itself, as far as this user may ask. */
 struct facts {
@@ -20,21 +13,22 @@ struct facts {
 	const struct server *server; /* the client's */
 	const char *user;
 	char address[512];  /* HOST:PORT, or the path of a socket */
-	char software[24];  /* "redis", "valkey" */
-	const char *vendor; /* the same with a capital letter */
-	char version[32];
-	char mode[16];
+	const char *vendor; /* "Redis" or "Valkey" */
 	bool is_replica;
 	const char *tls; /* NULL: none */
 	bool can_read_settings;
 	char denied[160];     /* such as "+info +scan": what the user may not do beside locks */
 	enum grants grants;   /* whether it lets locks be taken now */
 	struct error refusal; /* why not */
-	char *fields;         /* a line "NAME:VALUE" for each field of INFO and each setting */
-	bool has_clock;       /* the user may ask for its time */
-	int64_t ahead_ms;     /* its clock before ours, give or take half of trip_ms */
+	char *text; /* "NAME:VALUE" for each of HELLO, INFO and the settings, NULs between */
+	size_t size;
+	bool has_clock;   /* the user may ask for its time */
+	int64_t ahead_ms; /* its clock before ours, give or take half of trip_ms */
 	int64_t trip_ms;
 };
+
+/* A fact of this name; "": it is not known. */
+const char *facts_text(const struct facts *facts, const char *name);
 
 enum severity {
 	OK,
@@ -72,20 +66,24 @@ struct diagnosis {
 	struct finding findings[FINDINGS_MAX];
 	size_t count;
 	enum severity worst;
+	int64_t until_ms; /* so long locks are looked at */
+	struct tally {
+		size_t locks, held, waiters;
+		size_t left; /* so many locks took too long */
+	} tally;
 	struct finding *last; /* for advise */
 	const char *place;    /* the server whose findings are added now, or NULL */
 	bool is_explained;    /* a finding says why that server takes no writes */
 };
 
-/* Adds a finding that is good. check must be a literal. */
-__attribute__((format(printf, 3, 4))) void pass(struct diagnosis *all, const char *check,
-						const char *format, ...);
-
-/* Adds one that is not. consequence must be a literal, too. Servers with the same finding share
- * it. */
+/* Adds a finding. check and consequence must be literals. Servers with the same finding share it.
+ */
 __attribute__((format(printf, 6, 7))) void find(struct diagnosis *all, enum severity severity,
 						const char *check, const char *consequence,
 						const char *remedy, const char *format, ...);
+
+/* Adds one that is good. */
+#define pass(all, check, ...) find(all, OK, check, NULL, NULL, __VA_ARGS__)
 
 /* Puts another remedy into the finding that was added last. */
 __attribute__((format(printf, 2, 3))) void advise(struct diagnosis *all, const char *remedy, ...);
@@ -95,11 +93,9 @@ void report_print(const struct diagnosis *all);
 
 /* ---- What the user may do (permissions.c) ---- */
 
-/* Sends one request with the client's timeout; the reply is the client's. */
+/* Sends one request with the client's timeout; the reply is the client's. Returns 0; or, with *err,
+ * 1 when the server refuses, and -1 when it is gone, or hangs. */
 int facts_call(struct client *client, const struct request *request, struct error *err);
-
-/* Whether the server is gone, or hangs. Any other answer is a refusal, and no failure. */
-bool facts_is_gone(const struct error *err);
 
 /* Asks what this user may not do beside locks, without trying: facts->denied. Returns -1 if the
  * server is gone. */

@@ -27,7 +27,6 @@ enum event_kind {
 extern const char *const event_names[EVENT_OTHER];
 
 enum event_text {
-	EVENT_LOCK,
 	EVENT_ID,
 	EVENT_NAME,
 	EVENT_OWNER,
@@ -42,24 +41,20 @@ enum event_text {
 
 struct log_event {
 	enum event_kind kind;
-	const char *texts[EVENT_TEXTS]; /* "" if unknown */
-	char *block;                    /* has the texts */
+	const char *texts[EVENT_TEXTS]; /* "" if unknown; they live as long as the reply */
 	int64_t time_ms;
 	int64_t waited_ms;
 	int64_t held_ms;
-	size_t place; /* in a list that is being sorted */
 };
 
-/* The events of one lock or of several. Starts as {0}. */
+/* The events of a lock, as the reply for it tells them. Starts as {0}. */
 struct history {
-	struct log_event
-		*events; /* those of one lock are in the order in which they were written */
+	struct log_event *events; /* in the order in which they were written */
 	size_t count;
-	/* as the reply for the last lock tells it */
 	bool may_lack; /* the server may have dropped earlier events: a log has an end */
 	int64_t now_ms;
 	int64_t from_ms; /* events from here on were asked for; UNKNOWN_MS: all */
-	/* the same, for --stats and --plot; it lives until the client's next request */
+	/* these live until the client's next request */
 	const char *holder;               /* "": the lock is free */
 	const struct redisReply *waiters; /* who is present, in the order of the queue */
 	const struct redisReply *holds;   /* those whose end the log does not have */

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/guess.h"
 #include "cli/options.h"
@@ -40,47 +39,9 @@ struct column {
 			   * with -o; NULL: in any case */
 };
 
-#define COLUMN(id, ...) [COLUMN_##id] = {.name = #id, __VA_ARGS__}
+#define COLUMN(id, ...) [COLUMN_##id] = {.name = #id, __VA_ARGS__},
 
-/* A column means the same in all tables. */
-static const struct column columns[COLUMN_COUNT] = {
-	COLUMN(NAME, "name of the lock", .least = 12),
-	COLUMN(TIME, "when it happened", .kind = EXACT_TIME),
-	COLUMN(POSITION, "place in the queue; 1 is next", .kind = NUMBER),
-	COLUMN(EVENT, "what happened to the lock"),
-	COLUMN(STATE, "free, held or kept", .least = 22),
-	COLUMN(MODE, "exclusive, shared or slots", .spare = 10, .dull = "exclusive"),
-	COLUMN(SLOT, "slot of the holder", .least = 4, .dull = ""),
-	COLUMN(SLOTS, "slots that the waiter wants: how many, or their names", .kind = LIST,
-	       .least = 5, .dull = ""),
-	COLUMN(OWNER, "owner ID, for --owner and --remove", .spare = 9),
-	COLUMN(HOST, "host of the process", .least = 8, .spare = 1),
-	COLUMN(PID, "process ID", .kind = NUMBER, .spare = 5),
-	COLUMN(USER, "user of the process", .least = 6, .spare = 4),
-	COLUMN(COMMAND, "command of the process", .least = 10),
-	COLUMN(REASON, "why the process wants the lock: its --reason", .least = 8, .spare = 2,
-	       .dull = ""),
-	COLUMN(CLIENT, "fairlock or redisson"),
-	COLUMN(HELD_MS, "how long the lock is or was held, in milliseconds", .kind = NUMBER),
-	COLUMN(LEASE_MS, "how long the lease still lasts, in milliseconds", .kind = NUMBER),
-	COLUMN(UNTIL, "when the lease ends, or the time for which it is kept", .kind = TIME),
-	COLUMN(HOLDS, "how many times the owner holds the lock", .kind = NUMBER),
-	COLUMN(TOKEN, "fencing token, which grows with each grant", .kind = NUMBER),
-	COLUMN(WAITERS, "how many processes wait for the lock", .kind = NUMBER),
-	COLUMN(LAST_START, "when a command of the lock was started last", .kind = TIME),
-	COLUMN(LAST_OK, "when a command of the lock last ended with 0", .kind = TIME),
-	COLUMN(WAITING_MS, "how long the process has waited, in milliseconds", .kind = NUMBER),
-	COLUMN(PRESENT, "whether the process is connected", .kind = BOOLEAN),
-	COLUMN(WAITED_MS, "how long the process had waited, in milliseconds", .kind = NUMBER),
-	COLUMN(STATUS, "exit status of the command, as a shell shows it", .kind = NUMBER),
-	COLUMN(CAUSE, "why the command ended", .least = 8, .spare = 6),
-	COLUMN(BY, "who broke, asked or removed it", .least = 10, .spare = 8, .dull = ""),
-	COLUMN(HELD, "how long the lock is or was held", .kind = DURATION, .spare = 3),
-	COLUMN(LEASE, "how long the lease still lasts", .kind = DURATION, .spare = 7),
-	COLUMN(WAITING, "how long the process has waited", .kind = DURATION),
-	COLUMN(WAITED, "how long the process had waited", .kind = DURATION, .spare = 4),
-	COLUMN(WHO, "user and host of the process", .least = 11, .spare = 1),
-};
+static const struct column columns[COLUMN_COUNT] = {COLUMNS(COLUMN)};
 
 /* A column of the layout that is to be printed. */
 struct chosen {
@@ -90,8 +51,10 @@ struct chosen {
 };
 
 struct line {
-	char *key;     /* what the lines are sorted by: the cell of --sort, or the rank */
-	size_t number; /* keeps lines of the same key in the order of their making */
+	char *rank;     /* what the lines are sorted by ... */
+	char *key;      /* ... and then, if there is --sort: the cell of that column */
+	const char *by; /* one of these */
+	size_t number;  /* keeps lines that are equal there in their order */
 	/* as they are printed; in JSON before they are put in quotes; NULL: not chosen */
 	char *cells[COLUMN_COUNT];
 	enum table_colour colours[COLUMN_COUNT];
@@ -102,7 +65,7 @@ struct table {
 	const struct options *options;
 	struct chosen chosen[CHOSEN_MAX];
 	size_t count;
-	const struct column *sorting; /* NULL: by the ranks of the rows */
+	const struct column *sorting; /* of --sort, or NULL */
 	struct line *lines;
 	size_t line_count;
 	struct terminal terminal;
@@ -118,20 +81,15 @@ static int no_memory(struct error *err)
 
 /* ---- What columns mean ---- */
 
-/* Whether the name is in a list, which has commas between its names. */
-static bool is_listed(const char *list, const char *name)
+const char *column_name(const struct layout *layout, enum column_id id)
 {
+	const char *name = columns[id].name, *list = layout->columns;
 	const size_t length = strlen(name);
 
 	for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
 		if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))
-			return true;
-	return false;
-}
-
-const char *column_name(const struct layout *layout, enum column_id id)
-{
-	return is_listed(layout->columns, columns[id].name) ? columns[id].name : NULL;
+			return name;
+	return NULL;
 }
 
 const char *column_meaning(enum column_id id)
@@ -141,33 +99,23 @@ const char *column_meaning(enum column_id id)
 
 /* ---- The choice of columns ---- */
 
-static int refuse_column(const struct layout *layout, const char *verb, const char *name,
-			 struct error *err)
-{
-	char shown[SHORT_MAX_BYTES];
-	struct nearest nearest;
-
-	nearest_begin(&nearest, name);
-	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
-		if (column_name(layout, id))
-			nearest_try(&nearest, columns[id].name);
-	shorten(shown, name);
-	if (!*nearest.best)
-		return fail(err, STATUS_USAGE,
-			    "cannot %s column '%s': there is no such column, '-o help' lists them",
-			    verb, shown);
-	return fail(err, STATUS_USAGE,
-		    "cannot %s column '%s': there is no such column, did you mean %s?", verb, shown,
-		    nearest.best);
-}
-
 static const struct column *find_column(const struct layout *layout, const char *verb,
 					const char *name, struct error *err)
 {
-	for (enum column_id id = 0; id < COLUMN_COUNT; id++)
-		if (strcasecmp(columns[id].name, name) == 0 && column_name(layout, id))
+	char shown[SHORT_MAX_BYTES], said[NEAREST_SAID_BYTES];
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name);
+	for (enum column_id id = 0; id < COLUMN_COUNT; id++) {
+		if (!column_name(layout, id))
+			continue;
+		if (strcasecmp(columns[id].name, name) == 0)
 			return &columns[id];
-	refuse_column(layout, verb, name, err);
+		nearest_try(&nearest, columns[id].name);
+	}
+	fail(err, STATUS_USAGE, "cannot %s column '%s': there is no such column%s", verb,
+	     shorten(shown, name),
+	     *nearest.best ? nearest_say(said, &nearest, "") : ", '-o help' lists them");
 	return NULL;
 }
 
@@ -187,8 +135,10 @@ static int choose(struct table *table, const char *list, bool is_usual, struct e
 		if (table->count == CHOSEN_MAX)
 			return fail(err, STATUS_USAGE,
 				    "cannot show a table: it has more than %d columns", CHOSEN_MAX);
-		table->chosen[table->count++] =
-			(struct chosen){column, is_usual, .width = (int)strlen(column->name)};
+		if (!is_usual || column != &columns[COLUMN_NAME] || !table->layout->is_of_one ||
+		    table->options->json)
+			table->chosen[table->count++] = (struct chosen){
+				column, is_usual, .width = (int)strlen(column->name)};
 		if (!at[length])
 			break;
 	}
@@ -242,21 +192,26 @@ struct table *table_open(const struct layout *layout, const struct options *opti
 	return NULL;
 }
 
-static void remove_lines(struct table *table)
+/* Removes the first lines. */
+static void remove_lines(struct table *table, size_t count)
 {
-	for (size_t i = 0; i < table->line_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		for (size_t c = 0; c < COLUMN_COUNT; c++)
 			free(table->lines[i].cells[c]);
+		free(table->lines[i].rank);
 		free(table->lines[i].key);
 	}
-	table->line_count = 0;
+	table->line_count -= count;
+	if (table->line_count > 0)
+		memmove(table->lines, table->lines + count,
+			table->line_count * sizeof(*table->lines));
 }
 
 void table_close(struct table *table)
 {
 	if (!table)
 		return;
-	remove_lines(table);
+	remove_lines(table, table->line_count);
 	free(table->lines);
 	free(table);
 }
@@ -350,15 +305,17 @@ static char *show(const struct table *table, const char *text)
 
 int table_add(struct table *table, const struct table_row *row, struct error *err)
 {
-	const char *key = table->sorting ? row->cells[table->sorting - columns] : row->rank;
+	const char *key = table->sorting ? row->cells[table->sorting - columns] : NULL;
 	struct line *line = reallocarray(table->lines, table->line_count + 1, sizeof(*line));
 
 	if (!line)
 		return no_memory(err);
 	table->lines = line;
 	line += table->line_count;
-	*line = (struct line){.key = strdup(key ? key : ""), .number = table->line_count++};
-	if (!line->key)
+	*line = (struct line){.rank = strdup(row->rank ? row->rank : ""),
+			      .key = strdup(key ? key : "")};
+	table->line_count++;
+	if (!line->rank || !line->key)
 		return no_memory(err);
 	memcpy(line->colours, row->colours, sizeof(line->colours));
 	for (size_t i = 0; i < table->count; i++) {
@@ -378,9 +335,19 @@ int table_add(struct table *table, const struct table_row *row, struct error *er
 static int compare_lines(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	const int order = natural_order(x->key, y->key);
+	const int order = natural_order(x->by, y->by);
 
 	return order ? order : x->number < y->number ? -1 : 1;
+}
+
+static void sort(struct table *table, bool by_key)
+{
+	for (size_t i = 0; i < table->line_count; i++) {
+		table->lines[i].by = by_key ? table->lines[i].key : table->lines[i].rank;
+		table->lines[i].number = i;
+	}
+	if (table->line_count > 0)
+		qsort(table->lines, table->line_count, sizeof(*table->lines), compare_lines);
 }
 
 static char *cell_of(const struct table *table, const struct line *line, size_t place)
@@ -526,45 +493,43 @@ static void lay_out(struct table *table)
 		fit(table);
 }
 
-static void put_cell(const struct table *table, const struct chosen *chosen, const char *text,
-		     enum table_colour colour, char end, FILE *out)
-{
-	const enum kind kind = chosen->column->kind;
-	const bool is_right = kind == NUMBER || kind == DURATION;
-	int gap = chosen->width - terminal_width(&table->terminal, text);
-
-	if (table->options->raw || (end == '\n' && !(is_right && *text)))
-		gap = 0;
-	if (colour && table->is_coloured)
-		fprintf(out, "\033[%dm", colour);
-	fprintf(out, "%*s%s%*s", is_right ? gap : 0, "", text, is_right ? 0 : gap, "");
-	fprintf(out, "%s%c", colour && table->is_coloured ? "\033[0m" : "", end);
-}
-
 /* Writes a line, or for NULL the headings. */
 static void put_line(const struct table *table, const struct line *line, FILE *out)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct chosen *chosen = &table->chosen[i];
+		const enum kind kind = chosen->column->kind;
+		const bool is_right = kind == NUMBER || kind == DURATION;
+		const bool is_last = i + 1 == table->count;
 		const char *text = line ? cell_of(table, line, i) : chosen->column->name;
+		int colour = line ? (int)line->colours[chosen->column - columns] : TABLE_BOLD, gap;
 		char cut[TEXT_MAX_BYTES];
 
 		if (line && table->is_on_screen) {
 			terminal_cut(&table->terminal, cut, sizeof(cut), text, chosen->width);
 			text = cut;
 		}
-		put_cell(table, chosen, text,
-			 line ? line->colours[chosen->column - columns] : TABLE_BOLD,
-			 i + 1 < table->count ? ' ' : '\n', out);
+		gap = chosen->width - terminal_width(&table->terminal, text);
+		if (table->options->raw || (is_last && !(is_right && *text)))
+			gap = 0;
+		if (!table->is_coloured)
+			colour = TABLE_PLAIN;
+		if (colour)
+			fprintf(out, "\033[%dm", colour);
+		fprintf(out, "%*s%s%*s%s%c", is_right ? gap : 0, "", text, is_right ? 0 : gap, "",
+			colour ? "\033[0m" : "", is_last ? '\n' : ' ');
 	}
 }
 
-static void put_table(struct table *table, FILE *out)
+static void put_table(struct table *table, FILE *out, int64_t lines)
 {
 	char nothing[TEXT_MAX_BYTES];
 
-	if (table->line_count > 0)
-		qsort(table->lines, table->line_count, sizeof(*table->lines), compare_lines);
+	sort(table, false);
+	if (lines >= 0 && (size_t)lines < table->line_count)
+		remove_lines(table, table->line_count - (size_t)lines);
+	if (table->sorting)
+		sort(table, true);
 	if (table->options->json) {
 		print_json(table);
 	} else if (table->line_count > 0) {
@@ -584,17 +549,17 @@ static void put_table(struct table *table, FILE *out)
 		fprintf(out, "%s\n", table->layout->last);
 }
 
-void table_print(struct table *table)
+void table_print(struct table *table, int64_t lines)
 {
 	terminal_init(&table->terminal, STDOUT_FILENO); /* its width may have changed */
 	if (table->line_count > 0 || !table->options->follow)
-		put_table(table, stdout);
-	remove_lines(table);
+		put_table(table, stdout, lines);
+	remove_lines(table, table->line_count);
 }
 
 void table_draw(struct table *table, FILE *out, int width)
 {
 	table->is_on_screen = true;
 	table->terminal.columns = width;
-	put_table(table, out);
+	put_table(table, out, -1);
 }

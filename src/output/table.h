@@ -11,44 +11,48 @@
 
 struct options;
 
-/* The columns of all tables, in the order in which help lists them. */
-enum column_id {
-	COLUMN_NAME,
-	COLUMN_TIME,
-	COLUMN_POSITION,
-	COLUMN_EVENT,
-	COLUMN_STATE,
-	COLUMN_MODE,
-	COLUMN_SLOT,
-	COLUMN_SLOTS,
-	COLUMN_OWNER,
-	COLUMN_HOST,
-	COLUMN_PID,
-	COLUMN_USER,
-	COLUMN_COMMAND,
-	COLUMN_REASON,
-	COLUMN_CLIENT,
-	COLUMN_HELD_MS,
-	COLUMN_LEASE_MS,
-	COLUMN_UNTIL,
-	COLUMN_HOLDS,
-	COLUMN_TOKEN,
-	COLUMN_WAITERS,
-	COLUMN_LAST_START,
-	COLUMN_LAST_OK,
-	COLUMN_WAITING_MS,
-	COLUMN_PRESENT,
-	COLUMN_WAITED_MS,
-	COLUMN_STATUS,
-	COLUMN_CAUSE,
-	COLUMN_BY,
-	COLUMN_HELD,
-	COLUMN_LEASE,
-	COLUMN_WAITING,
-	COLUMN_WAITED,
-	COLUMN_WHO,
-	COLUMN_COUNT,
-};
+/* The columns of all tables, in the order in which help lists them. A column means the same in all
+ * tables. table.c has the members behind the meaning. */
+#define COLUMNS(X)                                                                                 \
+	X(NAME, "name of the lock", .least = 12)                                                   \
+	X(TIME, "when it happened", .kind = EXACT_TIME)                                            \
+	X(POSITION, "place in the queue; 1 is next", .kind = NUMBER)                               \
+	X(EVENT, "what happened to the lock")                                                      \
+	X(STATE, "free, held or kept", .least = 22)                                                \
+	X(MODE, "exclusive, shared or slots", .spare = 10, .dull = "exclusive")                    \
+	X(SLOT, "slot of the holder", .least = 4, .dull = "")                                      \
+	X(SLOTS, "slots that the waiter wants: how many, or their names", .kind = LIST,            \
+	  .least = 5, .dull = "")                                                                  \
+	X(OWNER, "owner ID, for --owner and --remove", .spare = 9)                                 \
+	X(HOST, "host of the process", .least = 8, .spare = 1)                                     \
+	X(PID, "process ID", .kind = NUMBER, .spare = 5)                                           \
+	X(USER, "user of the process", .least = 6, .spare = 4)                                     \
+	X(COMMAND, "command of the process", .least = 10)                                          \
+	X(REASON, "why the process wants the lock: its --reason", .least = 8, .spare = 2,          \
+	  .dull = "")                                                                              \
+	X(CLIENT, "fairlock or redisson")                                                          \
+	X(HELD_MS, "how long the lock is or was held, in milliseconds", .kind = NUMBER)            \
+	X(LEASE_MS, "how long the lease still lasts, in milliseconds", .kind = NUMBER)             \
+	X(UNTIL, "when the lease ends, or the time for which it is kept", .kind = TIME)            \
+	X(HOLDS, "how many times the owner holds the lock", .kind = NUMBER)                        \
+	X(TOKEN, "fencing token, which grows with each grant", .kind = NUMBER)                     \
+	X(WAITERS, "how many processes wait for the lock", .kind = NUMBER)                         \
+	X(LAST_START, "when a command of the lock was started last", .kind = TIME)                 \
+	X(LAST_OK, "when a command of the lock last ended with 0", .kind = TIME)                   \
+	X(WAITING_MS, "how long the process has waited, in milliseconds", .kind = NUMBER)          \
+	X(PRESENT, "whether the process is connected", .kind = BOOLEAN)                            \
+	X(WAITED_MS, "how long the process had waited, in milliseconds", .kind = NUMBER)           \
+	X(STATUS, "exit status of the command, as a shell shows it", .kind = NUMBER)               \
+	X(CAUSE, "why the command ended", .least = 8, .spare = 6)                                  \
+	X(BY, "who broke, asked or removed it", .least = 10, .spare = 8, .dull = "")               \
+	X(HELD, "how long the lock is or was held", .kind = DURATION, .spare = 3)                  \
+	X(LEASE, "how long the lease still lasts", .kind = DURATION, .spare = 7)                   \
+	X(WAITING, "how long the process has waited", .kind = DURATION)                            \
+	X(WAITED, "how long the process had waited", .kind = DURATION, .spare = 4)                 \
+	X(WHO, "user and host of the process", .least = 11, .spare = 1)
+
+#define COLUMN_ID(id, ...) COLUMN_##id,
+enum column_id { COLUMNS(COLUMN_ID) COLUMN_COUNT };
 
 /* A table that a command can print. Lists of columns are their names with commas between them. */
 struct layout {
@@ -56,6 +60,7 @@ struct layout {
 	const char *columns;             /* all that it has */
 	const char *people, *raw, *json; /* the usual ones of each format */
 	const char *screen;              /* those for people on a terminal; NULL: people */
+	bool is_of_one;                  /* the usual ones leave out NAME, but not in JSON */
 	const char *nothing;             /* a screen shows this instead of no lines, ... */
 	const char *last;                /* ... and this below the table; NULL: nothing */
 };
@@ -81,7 +86,7 @@ struct table_row {
 	const char *cells[COLUMN_COUNT];
 	char numbers[COLUMN_COUNT][24]; /* the texts of table_row_number */
 	enum table_colour colours[COLUMN_COUNT];
-	const char *rank; /* without --sort, lines are sorted by it */
+	const char *rank; /* lines are sorted by it, before --sort */
 };
 
 /* Fills a cell; a negative number is unknown. */
@@ -101,9 +106,10 @@ bool table_is_short(const struct table *table);
 /* Adds a line. The texts of the row are copied. */
 int table_add(struct table *table, const struct table_row *row, struct error *err);
 
-/* Writes the lines that were added since the last time to standard output; they fit there on a
- * terminal. The headings stand before the first. With --follow, no lines are nothing. */
-void table_print(struct table *table);
+/* Writes the lines that were added since the last time to standard output, the last so many of them
+ * (below 0: all); they fit there on a terminal. The headings stand before the first. With --follow,
+ * no lines are nothing. */
+void table_print(struct table *table, int64_t lines);
 
 /* Writes it for people, for a screen of so many columns. */
 void table_draw(struct table *table, FILE *out, int width);

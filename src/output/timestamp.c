@@ -1,4 +1,4 @@
-/* strftime knows no milliseconds, so timestamp_rfc3339 does without it. */
+/* Times by strftime(3), which knows no milliseconds. */
 #include "output/timestamp.h"
 
 #include <stdbool.h>
@@ -13,11 +13,11 @@ const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms)
 {
 	const time_t seconds = (time_t)(ms / 1000);
 	struct tm parts = {0};
+	size_t length;
 
 	gmtime_r(&seconds, &parts);
-	snprintf(text, TIMESTAMP_MAX_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-		 parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
-		 parts.tm_sec, (int)(ms % 1000));
+	length = strftime(text, TIMESTAMP_MAX_BYTES, "%FT%T", &parts);
+	snprintf(text + length, TIMESTAMP_MAX_BYTES - length, ".%03dZ", (int)(ms % 1000));
 	return text;
 }
 

@@ -28,15 +28,8 @@ struct screen {
 	struct error trouble;
 };
 
-static void measure(struct screen *screen)
-{
-	terminal_measure(&screen->terminal, STDOUT_FILENO);
-	screen->rows = screen->terminal.rows > 0 ? screen->terminal.rows : ROWS_USUAL;
-	screen->width = MAX(screen->terminal.columns - 1, 1);
-}
-
 /* Asks for a new text. The old one stays if that fails. */
-static int ask(struct screen *screen, const struct watch *watch)
+static int ask(struct screen *screen, watch_source *source, void *data)
 {
 	char *text = NULL;
 	size_t size;
@@ -44,7 +37,7 @@ static int ask(struct screen *screen, const struct watch *watch)
 	int result = 0;
 
 	if (out)
-		result = watch->source(watch->data, out, screen->width, &screen->trouble);
+		result = source(data, out, screen->width, &screen->trouble);
 	if (!out || fclose(out) != 0)
 		result = fail(&screen->trouble, STATUS_OS, "cannot draw the screen: out of memory");
 	if (result < 0) {
@@ -77,28 +70,20 @@ static void put_title(const struct screen *screen, const char *title)
 	put_line(screen, right);
 }
 
-static int count_lines(const char *text)
-{
-	int count = 0;
-
-	for (; (text = strchr(text, '\n')) != NULL; text++)
-		count++;
-	return count;
-}
-
 /* If not all lines fit, the last row says how many are left out. */
 static void put_text(const struct screen *screen, int rows)
 {
 	const char *text = screen->text;
-	char more[32];
+	int left = 0;
 
-	for (int left = count_lines(text); left > 0; left--, rows--) {
+	for (const char *end = text; (end = strchr(end, '\n')); end++)
+		left++;
+	for (; left > 0; left--, rows--) {
 		const size_t length = strcspn(text, "\n");
 
 		fputs("\n", stdout);
 		if (rows == 1 && left > 1) {
-			snprintf(more, sizeof(more), "... %d more", left);
-			put_line(screen, more);
+			printf("... %d more\033[K", left);
 			return;
 		}
 		printf("%.*s\033[K", (int)length, text);
@@ -124,7 +109,8 @@ static void draw(struct screen *screen, const char *title)
 	fputs("\033[J\033[?7h", stdout);
 }
 
-int watch_run(const struct watch *watch, struct error *err)
+int watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
+	      struct error *err)
 {
 	struct screen screen = {.text = NULL};
 	int64_t left_ms;
@@ -138,14 +124,16 @@ int watch_run(const struct watch *watch, struct error *err)
 			    "redrawn");
 	terminal_init(&screen.terminal, STDOUT_FILENO);
 	do {
-		const int64_t next_ms = clock_ms() + watch->period_ms;
+		const int64_t next_ms = clock_ms() + period_ms;
 
-		measure(&screen);
-		if (ask(&screen, watch) < 0 && !screen.text) {
+		terminal_measure(&screen.terminal, STDOUT_FILENO);
+		screen.rows = screen.terminal.rows > 0 ? screen.terminal.rows : ROWS_USUAL;
+		screen.width = MAX(screen.terminal.columns - 1, 1);
+		if (ask(&screen, source, data) < 0 && !screen.text) {
 			*err = screen.trouble;
 			return -1;
 		}
-		draw(&screen, watch->title);
+		draw(&screen, title);
 		left_ms = next_ms - clock_ms();
 	} while (fflush(stdout) == 0 && poll(NULL, 0, (int)MAX(left_ms, 0)) <= 0);
 	free(screen.text);

@@ -24,7 +24,7 @@ setting() {
 	assert_equal "$(setting lease value)" 2m
 	assert_equal "$(setting wait where)" FAIRLOCK_WAIT
 	assert_equal "$(setting wait value)" 8s
-	assert_equal "$(setting signal value)" INT
+	assert_equal "$(setting signal value)" int
 	assert_equal "$(setting replicas where)" --replicas
 	assert_equal "$(setting replicas source)" flag
 	assert_equal "$(setting connect-timeout source)" default

@@ -54,7 +54,7 @@ refuses_since() {
 }
 
 @test "log --since refuses other words with an example of each form" {
-	for text in foo '2026-11-23 03' 03:00Z yesterdayy '@' '@1x' -1 ' 03:00' 2026-11-23T 2026-2-3 3:0 003:00 \
+	for text in foo '2026-11-23 03' 03:00Z yesterdayy '@' '@1x' -1 ' 03:00' 2026-11-23T 2026-2-3 3:0 003:00 12:345 \
 		'yesterday T03:00' 99999-01-01; do
 		refuses_since "$text" "write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS"
 	done

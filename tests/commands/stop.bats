@@ -79,7 +79,7 @@ stopped() {
 @test "release --stop sends the signal of --signal, and SIGKILL after --kill-after" {
 	local began
 
-	background "$FAIRLOCK" wrap -s USR1 -k 500ms job sh -c 'trap "touch got" USR1; trap "" TERM; touch runs; while :; do sleep 0.1; done'
+	background "$FAIRLOCK" wrap -s 10 -k 500ms job sh -c 'trap "touch got" USR1; trap "" TERM; touch runs; while :; do sleep 0.1; done'
 	HOLDER=$!
 	wait_until test -e runs
 	began=$(ms)

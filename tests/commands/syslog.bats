@@ -109,8 +109,8 @@ info='<14>'
 
 @test "syslog gets nothing without --syslog, nor from commands that take no lock" {
 	listen
-	export FAIRLOCK_SYSLOG=yes
-	FAIRLOCK_SYSLOG=no with_log "$FAIRLOCK" wrap job true
+	export FAIRLOCK_SYSLOG=1
+	FAIRLOCK_SYSLOG=0 with_log "$FAIRLOCK" wrap job true
 	with_log "$FAIRLOCK" status
 	run with_log "$FAIRLOCK" doctor -u unix:/nowhere
 	with_log "$FAIRLOCK" wrap job true

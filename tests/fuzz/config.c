@@ -4,7 +4,7 @@
  * --config; the user's file; the system's; and a file with a password, called "pw".
  *
  * For: cli/settings.c redis/server.c */
-#include "cli/settings.h"
+#include "cli/args.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,10 +117,9 @@ static void check_shown(const struct trial *trial, bool is_secret)
 {
 	const struct settings *settings = &trial->settings;
 	char where[WHERE_MAX_BYTES];
-	const struct option_row *row;
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++)
-		check_where(trial, settings_where(&settings->options, row, where, sizeof(where)));
+	for (const struct option_row *row = option_rows; row->name; row++)
+		check_where(trial, options_where(&settings->options, row->name, where));
 	HOLDS(!is_secret || !has_secret(server_shown(&settings->server)));
 }
 

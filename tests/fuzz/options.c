@@ -13,7 +13,6 @@
 #include "base/signals.h"
 #include "cli/args.h"
 #include "cli/command.h"
-#include "commands/complete.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
 #include "parts/commands.h"
@@ -60,7 +59,7 @@ static void parse(struct parsed *parsed)
 
 static void free_parsed(struct parsed *parsed)
 {
-	options_free(&parsed->options);
+	free(parsed->options.url_copy);
 	for (int i = 0; i < parsed->count; i++)
 		free(parsed->words[i]);
 }

@@ -10,9 +10,8 @@
 int main(void)
 {
 	struct tally tally = {0};
-	const struct option_row *row;
 
-	for (size_t i = 0; (row = option_at(i)) != NULL; i++) {
+	for (const struct option_row *row = option_rows; row->name; row++) {
 		CHECK(&tally, ENDS(row->fallback) && ENDS(row->expects));
 		CHECK(&tally, *row->name && *row->help);
 		CHECK(&tally, !*row->argument == (row->kind == OPTION_FLAG));

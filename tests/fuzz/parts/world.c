@@ -18,7 +18,6 @@
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "cli/settings.h"
 #include "fuzz.h"
 #include "lock/hold.h"
 #include "lock/lock_list.h"
@@ -59,7 +58,8 @@ void world_standby_make(struct standby *standby,
 			const struct job *job) __asm__("__wrap_standby_make");
 int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		      struct error *err) __asm__("__wrap_wrapper_run");
-int world_watch_run(const struct watch *watch, struct error *err) __asm__("__wrap_watch_run");
+int world_watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
+		    struct error *err) __asm__("__wrap_watch_run");
 
 #define BEGIN_MS INT64_C(1000000000)
 #define WORDS 32
@@ -300,13 +300,15 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	return 0;
 }
 
-int world_watch_run(const struct watch *watch, struct error *err)
+int world_watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
+		    struct error *err)
 {
+	(void)title, (void)period_ms;
 	for (int i = 0; i < 2; i++) {
 		char *text = NULL;
 		size_t size;
 		FILE *out = open_memstream(&text, &size);
-		const int result = watch->source(watch->data, out, 20 + 30 * i, err);
+		const int result = source(data, out, 20 + 30 * i, err);
 
 		fclose(out);
 		/* colours are switched on and off */
@@ -369,7 +371,7 @@ static int run_command(const struct command *command, const char *url, int argc,
 		HOLDS(status != STATUS_OK);
 	}
 	server_free(&server);
-	options_free(&options);
+	free(options.url_copy);
 	return status;
 }
 
