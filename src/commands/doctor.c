@@ -666,7 +666,7 @@ static int check_locks(struct diagnosis *all, struct error *err)
 	int result = 0;
 
 	if (is_listed && !scan)
-		result = lock_list_find(&names, &all->nodes,
+		result = lock_list_find(&names, LOCK_STATE, &all->nodes,
 					clock_ms() + invocation->options->connect_timeout_ms, err);
 	if (is_listed && (scan || (result < 0 && err->status == STATUS_REFUSED))) {
 		find(all, NOTE, "locks", unseen,

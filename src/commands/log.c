@@ -477,7 +477,7 @@ static int find_locks(struct reader *r, struct error *err)
 	if (cluster_nodes_open(&r->nodes, invocation->server,
 			       r->has_begun ? NULL : invocation->messenger, timeout_ms,
 			       begun_ms + timeout_ms, err) < 0 ||
-	    for_each_lock(&r->nodes, LOCK_LOG, NEVER_MS, note_lock, r, err) < 0)
+	    for_each_lock(&r->nodes, LOCK_LOG, note_lock, r, err) < 0)
 		return -1;
 	r->search_ms = clock_ms() + SEARCH_MS + 4 * (clock_ms() - begun_ms);
 	return 0;

@@ -73,7 +73,7 @@ static int look_at_all(struct look *look, struct error *err)
 					clock_ms() + timeout_ms, err);
 
 	if (result == 0)
-		result = for_each_lock(&nodes, LOCK_STATE, NEVER_MS, ask_or_pass, look, err);
+		result = for_each_lock(&nodes, LOCK_STATE, ask_or_pass, look, err);
 	for (size_t i = 0; result == 0 && look->ask_node && i < nodes.count; i++)
 		if (!cluster_nodes_has_lost(&nodes, &nodes.list[i].client))
 			look->ask_node(look, &nodes.list[i].client);

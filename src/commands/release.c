@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/message.h"
 #include "cli/options.h"
+#include "commands/owner_call.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "lock/owner_call.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 

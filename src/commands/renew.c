@@ -1,8 +1,8 @@
 /* fairlock renew: gives a held lock a fresh lease. */
 #include "base/clock.h"
 #include "base/message.h"
+#include "commands/owner_call.h"
 #include "lock/lock.h"
-#include "lock/owner_call.h"
 
 static int renew_as(struct owner_call *call, const char *owner, struct renew_reply *reply,
 		    struct error *err)

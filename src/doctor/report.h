@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "lock/grants.h"
+#include "lock/lock_list.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"
 

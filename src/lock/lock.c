@@ -87,27 +87,15 @@ static int check_text(const char *name, struct error *err)
 	return 0;
 }
 
-/* The part of a key that a cluster hashes: the text between the first { and the next }, or the
- * whole key if that is empty. Returns its length. */
-static size_t hash_tag(const char *key, const char **tag)
+/* A cluster hashes the text between the first { and the next }, or the whole key if that is empty.
+ * Whether it is the same in NAME and in the other keys, which have NAME behind a prefix, in braces
+ * if it has no {. */
+static bool braces_agree(const char *name)
 {
-	const char *open = strchr(key, '{');
-	const char *close = open ? strchr(open, '}') : NULL;
+	const char *open = strchr(name, '{');
+	const char *close = strchr(open ? open : name, '}');
 
-	if (close == NULL || close == open + 1) {
-		*tag = key;
-		return strlen(key);
-	}
-	*tag = open + 1;
-	return (size_t)(close - open - 1);
-}
-
-static bool share_slot(const char *key, const char *other)
-{
-	const char *tag, *other_tag;
-	size_t length = hash_tag(key, &tag);
-
-	return hash_tag(other, &other_tag) == length && memcmp(tag, other_tag, length) == 0;
+	return open ? close && close > open + 1 : !close;
 }
 
 int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
@@ -134,8 +122,7 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 		snprintf((char *)keys + derived[i].at, KEY_MAX_BYTES, "%s%s%s%s", prefix,
 			 braces ? "{" : "", name, braces ? "}" : "");
 	}
-	/* The other keys differ only before the first brace. */
-	if (!share_slot(keys->name, keys->queue))
+	if (!braces_agree(name))
 		return fail(
 			err, STATUS_USAGE,
 			"cannot use NAME: its braces would put its keys on different nodes of a cluster");

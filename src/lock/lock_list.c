@@ -178,8 +178,8 @@ static int find_at(struct lock_list *names, enum lock_part part, struct client *
 	return result;
 }
 
-static int find(struct lock_list *names, enum lock_part part, struct cluster_nodes *nodes,
-		int64_t until_ms, struct error *err)
+int lock_list_find(struct lock_list *names, enum lock_part part, struct cluster_nodes *nodes,
+		   int64_t until_ms, struct error *err)
 {
 	const char *question =
 		part == LOCK_LOG ? "which locks have a log" : "which locks there are";
@@ -206,17 +206,11 @@ static int find(struct lock_list *names, enum lock_part part, struct cluster_nod
 	return result;
 }
 
-int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-		   struct error *err)
-{
-	return find(names, LOCK_STATE, nodes, until_ms, err);
-}
-
-int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
-		  lock_visit *visit, void *data, struct error *err)
+int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, lock_visit *visit, void *data,
+		  struct error *err)
 {
 	struct lock_list names;
-	int result = find(&names, part, nodes, until_ms, err);
+	int result = lock_list_find(&names, part, nodes, NEVER_MS, err);
 
 	for (size_t i = 0; result == 0 && i < names.count; i++) {
 		const struct found *lock = &names.list[i];
@@ -257,7 +251,7 @@ void lock_list_find_quickly(struct lock_list *names, const struct server *server
 	if (!lock_list_is_reachable(server))
 		return;
 	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, until_ms, &ignored) == 0)
-		lock_list_find(names, &nodes, until_ms, &ignored);
+		lock_list_find(names, LOCK_STATE, &nodes, until_ms, &ignored);
 	cluster_nodes_close(&nodes);
 }
 
@@ -295,4 +289,22 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 	*is_known = false;
 	tell_unknown(client->connection.server, keys);
 	return 0;
+}
+
+/* A script that says nothing of itself may write: from version 7 on, a server that takes no writes
+ * (OOM, READONLY, MISCONF, NOREPLICAS) refuses to run it. So one that changes nothing tells. */
+enum grants grants_ask(struct client *client, struct error *why)
+{
+	const struct request script = {.argv = {"EVAL", "#!lua\nreturn 1", "0"}, .argc = 3};
+	/* before version 7; there is no list to insert into */
+	const struct request insert = {
+		.argv = {"LINSERT", "redisson_lock_queue:{fairlock-doctor}", "BEFORE", "", ""},
+		.argc = 5};
+	int result = ask(client, &script, NEVER_MS, why);
+
+	if (result < 0 && why->status == STATUS_BUG && !client->connection.handshake.is_cluster)
+		result = ask(client, &insert, NEVER_MS, why);
+	if (result == 0)
+		return GRANTS_LOCKS;
+	return why->status == STATUS_UNAVAILABLE ? GRANTS_NONE : GRANTS_NOT_KNOWN;
 }

@@ -21,7 +21,8 @@ struct job {
 	struct messenger *messenger;
 	const struct signal_fd *signals; /* what COMMAND inherits */
 	struct deadline_poll *loop;      /* of the wrapper */
-	struct hold_set *set;            /* the locks */
+	const char *name;                /* NAME */
+	struct hold_set *set;            /* its lock, and those of --also: HOLDS_MAX at most */
 	struct lock *lock;               /* that of NAME, one of them */
 	const struct server *server;
 	struct ground *ground;
@@ -72,43 +73,27 @@ struct shared_state {
 	/* the wrapper writes these when it lets COMMAND go: */
 	int64_t start_ms;       /* of COMMAND */
 	_Atomic bool is_let_go; /* all of this is there, and the locks */
-	size_t bytes;           /* of all of this */
 	struct shared_lock locks[];
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive when the
- * lease of one of job's locks ends, by the server's clock, too. For each lock that is held ... */
-int64_t job_stop_ms_for(const struct job *job, const struct lock *lock);
-int64_t job_kill_ms_for(const struct lock *lock);
+ * lease ends, by the server's clock, too. */
+struct times {
+	int64_t stop_ms;
+	int64_t kill_ms;
+	int64_t deadline_ms; /* of the lease */
+};
 
-/* ... and the least of all of them; NEVER_MS if none is held. */
-int64_t job_stop_ms(const struct job *job);
-int64_t job_kill_ms(const struct job *job);
-
-/* Makes it for so many locks, by mmap(2). Returns NULL when there is no memory. */
-struct shared_state *shared_state_new(int locks);
+/* Those of one lock; and the least of all that are held, NEVER_MS if none is. */
+struct times job_times_for(const struct job *job, const struct lock *lock);
+struct times job_times(const struct job *job);
 
 /* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* The wrapper tells all of that, and the times: from now on COMMAND may start. The locks are held,
- * and the clients still (client_is_still). */
-void shared_state_let_go(struct shared_state *shared, const struct job *job);
-
-/* The guard takes all of that from the wrapper. It was forked when the clients' connections were
- * open already, and goes on with these, or with some of its own if they cannot be shared. */
-void shared_state_take(const struct shared_state *shared, const struct job *job);
-
-/* Notes COMMAND's end. status: as waitpid gives it. */
-void ending_note(struct shared_state *shared, int status);
-
 /* Puts status and cause into the lock before it is given back, whether it was used, and that it is
  * not kept for the rest of --min-hold if somebody has asked for it. */
 void ending_put(const struct ending *ending, struct lock *lock);
-
-/* Puts the FAIRLOCK_... variables of job's locks into this process's environment. It can be called
- * before the grant, too, as a rehearsal: the memory that it takes is there then. */
-void environment_set(const struct job *job);
 
 /* How late the guard may be with the first signal, or a further round of SIGKILL, which reads all
  * of /proc, before the wrapper does its work. On a busy machine a process waits long for a
@@ -116,7 +101,7 @@ void environment_set(const struct job *job);
 #define GUARD_LATE_MS 200
 
 /* The guard's life, in the process that the wrapper forked. It stands by until the wrapper lets
- * COMMAND go, with the grant and the clients in *shared (shared_state_let_go). It ends if the
+ * COMMAND go, with the grant and the clients in *shared. It ends if the
  * wrapper ends before. Then it starts COMMAND, tells the id of COMMAND's process in
  * shared->command, and sees to the lease and to COMMAND's end.
  *

@@ -1,5 +1,5 @@
 /* The keeper detaches wholly, so that no reader of our output, shell or terminal waits for it. */
-#include "supervise/keeper.h"
+#include "supervise/wrapper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static void close_all_but(int socket, int *keep, size_t count)
 /* Whether the hold is over: by the server's word, or because its lease has ended. */
 static bool is_over(struct hold *hold)
 {
-	if (hold->state == HOLD_HELD && clock_ms() >= hold->lock->deadline_ms)
+	if (hold->state == HOLD_HELD && clock_ms() >= hold->lock.deadline_ms)
 		hold_expire(hold);
 	return hold->state != HOLD_HELD;
 }
@@ -63,7 +63,7 @@ static bool is_over(struct hold *hold)
 /* The process of --while-pid may live on. */
 static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messenger *messenger)
 {
-	const char *name = hold->lock->keys.shown;
+	const char *name = hold->lock.keys.shown;
 	const size_t room = message_room("lost lock %s: ", name);
 	char cut[OWNER_SHOWN_BYTES];
 
@@ -80,17 +80,18 @@ static void tell_max_hold(struct hold *hold, const struct wait *wait)
 {
 	char held[DURATION_MAX_BYTES];
 
-	strcpy(hold->lock->end.cause, "max-hold");
+	strcpy(hold->lock.end.cause, "max-hold");
 	message_event(wait->messenger, LOG_ERR,
 		      "lock %s was held for %s, as long as --max-hold allows; giving it back",
-		      hold->lock->keys.shown,
+		      hold->lock.keys.shown,
 		      duration_show_fraction(held, wait->options->max_hold_ms));
 }
 
-static _Noreturn void keep(struct hold *hold, const struct wait *wait)
+static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
 {
+	struct hold *hold = set->holds;
 	const int64_t most_ms = wait->options->max_hold_ms;
-	const int64_t max_ms = most_ms ? hold->lock->since_ms + most_ms : NEVER_MS;
+	const int64_t max_ms = most_ms ? hold->lock.since_ms + most_ms : NEVER_MS;
 	struct pollfd slots[SLOTS] = {
 		[SLOT_PID] = {.fd = wait->pidfd, .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = wait->signals->fd, .events = POLLIN},
@@ -98,11 +99,11 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 	struct error ignored;
 
 	for (;;) {
-		hold_step(hold);
+		hold_set_step(set);
 		if (is_over(hold))
 			tell_loss_and_exit(hold, wait->messenger);
-		const int64_t until_ms = earliest(max_ms, hold->lock->deadline_ms);
-		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), until_ms);
+		const int64_t until_ms = earliest(max_ms, hold->lock.deadline_ms);
+		const int64_t wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENT]), until_ms);
 
 		if (deadline_poll(wait->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);
@@ -116,7 +117,7 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 	}
 	if (is_over(hold)) /* it was stopped meanwhile */
 		tell_loss_and_exit(hold, wait->messenger);
-	hold_release_and_tell(hold, hold->lock->deadline_ms);
+	hold_set_release(set, hold->lock.deadline_ms);
 	_exit(0);
 }
 
@@ -140,9 +141,9 @@ static void await_start(int fd)
 	close(fd);
 }
 
-static _Noreturn void live(struct hold *hold, const struct wait *wait, int fd)
+static _Noreturn void live(const struct hold_set *set, const struct wait *wait, int fd)
 {
-	const struct connection *connection = &hold->client->connection;
+	const struct connection *connection = &set->holds->client.connection;
 	int ours[] = {connection->fd,    connection->local_folder, wait->pidfd,
 		      wait->loop->timer, wait->signals->fd,        fd};
 
@@ -150,10 +151,10 @@ static _Noreturn void live(struct hold *hold, const struct wait *wait, int fd)
 	(void)!chdir("/");
 	close_all_but(fd, ours, sizeof(ours) / sizeof(ours[0]));
 	await_start(fd);
-	keep(hold, wait);
+	keep(set, wait);
 }
 
-int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wait,
+int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct wait *wait,
 		 struct error *err)
 {
 	int ends[2];
@@ -164,14 +165,14 @@ int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wa
 	*keeper = (struct keeper){.pid = fork(), .fd = ends[0]};
 	if (keeper->pid == 0) {
 		close(ends[0]);
-		live(hold, wait, ends[1]);
+		live(set, wait, ends[1]);
 	}
 	const int cause = errno;
 
 	close(ends[1]);
 	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
 		message_step(wait->messenger, "process %d renews lock %s until process %d ends",
-			     (int)keeper->pid, hold->lock->keys.shown,
+			     (int)keeper->pid, set->holds->lock.keys.shown,
 			     (int)wait->options->while_pid);
 		return 0;
 	}
@@ -179,7 +180,7 @@ int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wa
 	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot make a process: %s", strerror(cause))
 			       : fail(err, STATUS_OS,
 				      "cannot keep lock %s: the process that renews it was killed",
-				      hold->lock->keys.shown);
+				      set->holds->lock.keys.shown);
 }
 
 void keeper_leave(const struct keeper *keeper, bool goes_on)

@@ -44,33 +44,41 @@ struct wrapper {
 
 /* ---- Standing by ---- */
 
-/* *standby is empty before, and if this fails (-1, errno). is_granted: the connection is free. */
+/* There is no guard before, and none if this fails (-1, errno). is_granted: the connection is free.
+ * The memory that the processes share is mapped, not in a file: it lives as long as one of them. */
 static int make_guard(struct standby *standby, const struct job *job, bool is_granted)
 {
-	const struct member *last = &job->set->members[job->set->count - 1];
+	const struct hold *last = &job->set->holds[job->set->count - 1];
 	const bool needs_connection =
 		!is_granted && !connection_can_be_shared(&last->client.connection);
+	const size_t bytes = sizeof(*standby->shared) +
+			     (size_t)job->set->count * sizeof(*standby->shared->locks);
 	const pid_t wrapper = getpid();
 	int ends[2], cause;
 
-	*standby = (struct standby){
-		.guard = -1, .fd = -1, .shared = shared_state_new(job->set->count)};
-	if (standby->shared && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-		standby->fd = ends[0];
-		standby->opened = hold_set_opened(job->set);
-		prctl(PR_SET_CHILD_SUBREAPER, 1); /* its child is ours when it is gone */
-		/* its death wakes us if we are stopped then */
-		standby->guard = proc_fork(SIGCONT, NULL);
-		if (standby->guard == 0) {
-			close(ends[0]);
-			guard_run(job, standby->shared, ends[1], wrapper, needs_connection);
-		}
-		close(ends[1]);
+	if (!standby->shared)
+		standby->shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (standby->shared == MAP_FAILED)
+		standby->shared = NULL;
+	if (!standby->shared || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	memset(standby->shared, 0, bytes); /* of a guard before */
+	standby->opened = hold_set_opened(job->set);
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* its child is ours when it is gone */
+	/* its death wakes us if we are stopped then */
+	standby->guard = proc_fork(SIGCONT, NULL);
+	if (standby->guard == 0) {
+		close(ends[0]);
+		guard_run(job, standby->shared, ends[1], wrapper, needs_connection);
 	}
+	cause = errno;
+	close(ends[1]);
+	standby->fd = ends[0];
 	if (standby->guard > 0)
 		return 0;
-	cause = errno;
-	standby_end(standby);
+	close(ends[0]);
+	standby->guard = 0;
 	errno = cause;
 	return -1;
 }
@@ -85,15 +93,12 @@ void standby_make(struct standby *standby, const struct job *job)
 
 void standby_end(struct standby *standby)
 {
-	if (standby->shared)
-		close(standby->fd);
-	if (standby->guard > 0) {
-		kill(standby->guard, SIGKILL);
-		waitpid(standby->guard, NULL, __WALL);
-	}
-	if (standby->shared)
-		munmap(standby->shared, standby->shared->bytes);
-	*standby = (struct standby){0};
+	if (!standby->guard)
+		return;
+	close(standby->fd);
+	kill(standby->guard, SIGKILL);
+	waitpid(standby->guard, NULL, __WALL);
+	standby->guard = 0;
 }
 
 /* Whether the guard at the other end of this socket is gone. */
@@ -117,6 +122,8 @@ static uint64_t untaken(const struct signal_fd *signals)
  * guard: returns -1, and *err is filled. */
 static int let_go(struct standby *standby, const struct job *job, struct error *err)
 {
+	struct shared_state *shared;
+
 	if (!standby->guard || standby->opened != hold_set_opened(job->set) ||
 	    !hold_set_is_still(job->set) || guard_is_gone(standby->fd)) {
 		standby_end(standby);
@@ -124,12 +131,21 @@ static int let_go(struct standby *standby, const struct job *job, struct error *
 			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
 				    job->shown, strerror(errno));
 	}
+	shared = standby->shared;
 	ground_note_older(job->ground, standby->guard);
 	/* This continues a guard that is stopped. It also removes its pending SIGTSTP, SIGTTIN and
 	 * SIGTTOU: the wrapper was stopped by them, too, and goes on. */
 	kill(standby->guard, SIGCONT);
-	standby->shared->untaken = untaken(job->signals);
-	shared_state_let_go(standby->shared, job);
+	for (int i = 0; i < job->set->count; i++) {
+		shared->locks[i].lock = job->set->holds[i].lock;
+		shared->locks[i].client = job->set->holds[i].client;
+	}
+	shared->untaken = untaken(job->signals);
+	shared->is_deaf = job->messenger->is_deaf;
+	shared_state_put_times(shared, job);
+	shared->start_ms = clock_ms();
+	shared->ending.started = true;
+	shared->is_let_go = true;
 	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	return 0;
 }
@@ -226,21 +242,18 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 	const struct hold_set *set = wrapper->job->set;
 
 	for (int i = 0; i < set->count; i++) {
-		struct member *member = &set->members[i];
-		const struct connection last = member->client.connection;
+		struct hold *hold = &set->holds[i];
+		const struct connection last = hold->client.connection;
 
-		ending_put(&wrapper->shared->ending, &member->lock);
-		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
-		member->hold = (struct hold){.lock = &member->lock,
-					     .client = &member->client,
-					     .messenger = set->messenger,
-					     .ends_ms = member->lock.deadline_ms};
-		if (member->lock.deadline_ms <= clock_ms())
-			member->hold.state = HOLD_EXPIRED;
-		client_init(&member->client, wrapper->job->server, set->timeout_ms);
-		member->client.connection.story.messenger = set->messenger;
-		connection_begin_at(&member->client.connection, &last);
-		member->client.strays = STRAYS_OF_HEIR;
+		ending_put(&wrapper->shared->ending, &hold->lock);
+		hold->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
+		hold->ends_ms = hold->lock.deadline_ms;
+		if (hold->lock.deadline_ms <= clock_ms())
+			hold->state = HOLD_EXPIRED;
+		client_init(&hold->client, wrapper->job->server, set->timeout_ms);
+		hold->client.connection.story.messenger = set->messenger;
+		connection_begin_at(&hold->client.connection, &last);
+		hold->client.strays = STRAYS_OF_HEIR;
 	}
 	hold_set_release(set, clock_ms() + set->timeout_ms);
 	hold_set_close(set);
@@ -259,7 +272,7 @@ static void finish_for_guard(struct wrapper *wrapper)
 		if (wrapper->shared->locks[i].deadline_ms <= now)
 			message(wrapper->job->messenger, LOG_ERR,
 				"cannot release lock %s: its lease is over",
-				set->members[i].lock.keys.shown);
+				set->holds[i].lock.keys.shown);
 	give_back_for_guard(wrapper);
 	wrapper->shared->phase = GUARD_DONE;
 }

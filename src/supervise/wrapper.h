@@ -25,27 +25,33 @@ void standby_end(struct standby *standby);
 
 /* ---- The locks ---- */
 
-/* The locks of NAME and --also. */
-struct wanted_locks {
-	const char *names[HOLDS_MAX]; /* sorted by their bytes, so that no two wraps wait for each
-				       * other; none twice */
-	int count;
-	int at; /* NAME is names[at] */
-};
-
-void wanted_locks_sort(struct wanted_locks *wanted, const char *name,
-		       const struct options *options);
-
-/* Gives each lock an id, and a client that is not connected. Returns 0, or -1. */
-int take_locks_init(const struct job *job, const struct wanted_locks *wanted, struct error *err);
+/* Finds out the locks of NAME and --also, job->set->count of them. Gives each an id, and a client
+ * that is not connected. Returns 0, or -1. */
+int take_locks_init(struct job *job, struct error *err);
 
 /* Returns WAIT_GRANTED when all locks are held. Else none is, and the clients are closed: returns
  * WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the wait. */
-enum wait_event take_locks(const struct job *job, const struct wanted_locks *wanted,
-			   struct standby *standby, int *signo, struct error *err);
+enum wait_event take_locks(struct job *job, struct standby *standby, int *signo, struct error *err);
 
 /* ---- COMMAND ---- */
 
 /* Returns 0 with *ending when COMMAND has ended, or -1. The lock was given back or lost by then. */
 int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		struct error *err);
+
+/* ---- The keeper that `acquire --while-pid` leaves behind: it renews the lease ---- */
+
+struct keeper {
+	pid_t pid;
+	int fd; /* the other end is the keeper's */
+};
+
+/* Forks the keeper of a hold, alone in its set, and returns when no signal to our process group or
+ * from our terminal can reach it any more. It keeps nothing that we inherited: no descriptor,
+ * terminal, session or folder. It waits until it is let go. */
+int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct wait *wait,
+		 struct error *err);
+
+/* Leaves the connection to the keeper: it renews until the process of wait->pidfd ends, then
+ * releases; or until the hold is given back or lost. Or ends it: it has not used the connection. */
+void keeper_leave(const struct keeper *keeper, bool goes_on);
