@@ -18,7 +18,7 @@
 #include "lock/lock.h"
 #include "lock/wait.h"
 #include "output/timestamp.h"
-#include "supervise/wrapper.h"
+#include "supervise/job.h"
 
 /* A longer NAME does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 30

@@ -11,7 +11,7 @@
 #include "lock/wait.h"
 #include "supervise/exec_path.h"
 #include "supervise/processes.h"
-#include "supervise/wrapper.h"
+#include "supervise/job.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000
 

@@ -79,19 +79,19 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 		SHORT_CHARACTERS;
 	char holder[OWNER_SHOWN_BYTES];
 
+	const bool is_forced = strcmp(reply->why, "forced") == 0;
+	const bool is_taken = strcmp(reply->why, "taken") == 0;
+
 	/* DEL and the end of a lease publish nothing: a message means a release */
-	hold->state = hold->is_told && hold->lock.kind == LOCK_ACQUIRE ? HOLD_RELEASED : HOLD_LOST;
-	if (strcmp(reply->why, "forced") == 0) {
-		hold->state = HOLD_LOST;
-		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
-	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
-		owner_show(holder, room, reply->by);
-		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
-	} else if (strcmp(reply->why, "taken") == 0) {
-		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
-	} else {
-		snprintf(hold->why, sizeof(hold->why), "its lease ended or its key was deleted");
-	}
+	hold->state = !is_forced && hold->is_told && hold->lock.kind == LOCK_ACQUIRE ? HOLD_RELEASED
+										     : HOLD_LOST;
+	snprintf(hold->why, sizeof(hold->why), "%s",
+		 is_forced  ? "somebody broke it by force"
+		 : is_taken ? "somebody else holds it now"
+			    : "its lease ended or its key was deleted");
+	if (is_taken && *reply->by)
+		snprintf(hold->why, sizeof(hold->why), "it is held by %s now",
+			 owner_show(holder, room, reply->by));
 }
 
 /* token: the one that the lock had before. left_ms: how much of the lease was left. */
@@ -256,46 +256,26 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	return outcome == RELEASE_KEPT;
 }
 
-/* The words of a failed request do not name the lock. */
-static void tell_failure(struct messenger *messenger, const char *name, const struct error *err)
-{
-	char cause[OWNER_SHOWN_BYTES];
-
-	if (err->status == STATUS_NOT_HELD)
-		message(messenger, LOG_ERR, "%s", err->text);
-	else
-		message(messenger, LOG_ERR, "giving back lock %s: %s", name,
-			shorten_to(cause, message_room("giving back lock %s: ", name), err->text));
-}
-
 static void release_and_tell(struct hold *hold, int64_t until_ms)
 {
 	struct messenger *messenger = hold->messenger;
 	const char *name = hold->lock.keys.shown;
 	const int64_t from_ms = clock_ms();
-	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];
+	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES], cause[OWNER_SHOWN_BYTES];
 	struct error err;
 	const int result = hold_release(hold, until_ms, &err);
 
 	duration_show(took, clock_ms() - from_ms);
 	duration_show(held, from_ms - hold->lock.since_ms);
-	if (result < 0)
-		tell_failure(messenger, name, &err);
+	if (result < 0 && err.status == STATUS_NOT_HELD)
+		message(messenger, LOG_ERR, "%s", err.text);
+	else if (result < 0) /* the words of a failed request do not name the lock */
+		message(messenger, LOG_ERR, "giving back lock %s: %s", name,
+			shorten_to(cause, message_room("giving back lock %s: ", name), err.text));
 	else
 		message_event(messenger, LOG_INFO, "gave lock %s back in %s, held for %s%s", name,
 			      took, held,
 			      result > 0 ? "; the server keeps it for the rest of --min-hold" : "");
-}
-
-/* Frees the lock of a hold that has expired, if the server still has it. */
-static void let_go(struct hold *hold)
-{
-	struct request request;
-	struct error ignored;
-
-	client_cancel(&hold->client);
-	wire_release(&hold->lock, &request);
-	client_call(&hold->client, &request, clock_ms() + LEAST_MS, false, &ignored);
 }
 
 /* ---- Sets ---- */
@@ -350,36 +330,24 @@ int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots)
 	return wake;
 }
 
-/* The answer to a renewal that is under way, or that failed, may be that the lock was lost. A
- * message since the last renewal may mean that, too. */
-static bool may_start(const struct hold *hold)
-{
-	return hold->lock.kind == LOCK_WRAP && !client_has_request(&hold->client) &&
-	       hold->client.error.status == STATUS_OK && !hold->is_told &&
-	       lock_is_fresh(&hold->lock);
-}
-
-/* Tells the server with the next renewal that COMMAND starts, and at once if it must know. The lock
- * becomes one of the kind LOCK_WRAP when the server has confirmed that. */
-static void say_start(struct hold *hold)
-{
-	if (hold->lock.kind == LOCK_WRAP) {
-		hold->lock.starts = true;
-	} else if (!hold->lock.starts && !client_has_request(&hold->client)) {
-		hold->lock.starts = true;
-		hold->renew_ms = 0;
-	}
-}
-
 struct hold *hold_set_start(const struct hold_set *set)
 {
 	struct hold *pending = NULL;
 
 	for (int i = set->count - 1; i >= 0; i--) {
 		struct hold *hold = &set->holds[i];
+		struct lock *lock = &hold->lock;
+		const bool has_request = client_has_request(&hold->client);
 
-		say_start(hold);
-		if (!may_start(hold))
+		/* the next renewal says that COMMAND starts; and at once if the server must know */
+		if (lock->kind != LOCK_WRAP && !lock->starts && !has_request)
+			hold->renew_ms = 0;
+		lock->starts |= lock->kind == LOCK_WRAP || !has_request;
+		/* The lock becomes one of the kind LOCK_WRAP when the server has confirmed that.
+		 * The answer to a renewal that is under way, or that failed, may be that the lock
+		 * was lost. A message since the last renewal may mean that, too. */
+		if (lock->kind != LOCK_WRAP || has_request || hold->client.error.status ||
+		    hold->is_told || !lock_is_fresh(&hold->lock))
 			pending = hold;
 	}
 	for (int i = 0; i < set->count && !pending; i++)
@@ -389,15 +357,22 @@ struct hold *hold_set_start(const struct hold_set *set)
 
 void hold_set_release(const struct hold_set *set, int64_t until_ms)
 {
+	struct request request;
+	struct error ignored;
+
 	for (int i = set->count - 1; i >= 0; i--) {
 		struct hold *hold = &set->holds[i];
 
 		if (until_ms < clock_ms() + LEAST_MS)
 			until_ms = clock_ms() + LEAST_MS;
-		if (hold->state == HOLD_HELD)
+		if (hold->state == HOLD_HELD) {
 			release_and_tell(hold, earliest(until_ms, hold->ends_ms));
-		else if (hold->state == HOLD_EXPIRED)
-			let_go(hold);
+		} else if (hold->state == HOLD_EXPIRED) {
+			client_cancel(&hold->client);
+			wire_release(&hold->lock, &request);
+			client_call(&hold->client, &request, clock_ms() + LEAST_MS, false,
+				    &ignored);
+		}
 	}
 }
 

@@ -257,12 +257,10 @@ static void demand_replicas(const struct lock *lock, struct request *request, co
 
 static const char *kind_word(const struct lock *lock)
 {
-	static const char *const words[] = {
-		[LOCK_WRAP] = "w",
-		[LOCK_WRAP_EARLY] = "v",
-		[LOCK_ACQUIRE] = "a",
-		[LOCK_BY_HAND] = "h",
-	};
+	static const char words[][2] = {[LOCK_WRAP] = "w",
+					[LOCK_WRAP_EARLY] = "v",
+					[LOCK_ACQUIRE] = "a",
+					[LOCK_BY_HAND] = "h"};
 
 	return words[lock->starts ? LOCK_WRAP : lock->kind];
 }
@@ -465,18 +463,11 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	return copy_text(place->ticket, sizeof(place->ticket), reply_text(client->reply, 1));
 }
 
-/* N of =N, which a script says where holders take one of N slots; 0 for any other mode. */
-static int64_t mode_slots(const char *mode)
-{
-	int64_t slots = 0;
-
-	return sscanf(mode, "=%4" SCNd64, &slots) == 1 && slots > 0 ? slots : 0;
-}
-
 /* OWNER BY HELD MODE COUNT NEXT HAND */
 struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at)
 {
 	const char *mode = reply_text(reply, at + 3);
+	int64_t slots = 0;
 
 	if (reply_count(reply) < at + 7)
 		return (struct holder){.owner = "",
@@ -484,12 +475,15 @@ struct holder lock_read_holder(const struct lock *lock, const struct redisReply 
 				       .held_ms = -1,
 				       .next_ms = -1,
 				       .want = lock->wish.mode};
+	/* a script says =N where holders take one of N slots */
+	if (sscanf(mode, "=%4" SCNd64, &slots) != 1 || slots < 0)
+		slots = 0;
 	return (struct holder){
 		.owner = reply_text(reply, at),
 		.by = reply_text(reply, at + 1),
 		.held_ms = within(reply_number(reply, at + 2), -TIMESTAMP_LAST_MS, TTL_MAX_MS),
 		.mode = *mode,
-		.slots = mode_slots(mode),
+		.slots = slots,
 		.count = reply_number(reply, at + 4),
 		.next_ms = within(reply_number(reply, at + 5), -1, TTL_MAX_MS),
 		.by_hand = strcmp(reply_text(reply, at + 6), "1") == 0,
@@ -611,14 +605,6 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 #define CLOCKS_SLACK_MS 20
 #define CLOCKS_SLACK_PART 1000
 
-static bool is_own_channel(const struct lock *lock, const struct client *client)
-{
-	char channel[CHANNEL_MAX_BYTES];
-
-	wire_channel(&lock->keys, lock->request, channel);
-	return client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
-}
-
 /* Converts a time of the server's clock to ours, but to no time before the server's last answer.
  * Returns -1 for a time in our future. Then our clock stood still for a while, as that of a virtual
  * machine does, or the server's was set: we cannot tell how old the message is. */
@@ -641,10 +627,15 @@ bool handover_accept(struct lock *lock, const struct client *client)
 	const bool wants_slot = want_is_slot(lock->wish.mode);
 	char token[TOKEN_MAX_BYTES], ttl[TOKEN_MAX_BYTES], at[TOKEN_MAX_BYTES];
 	char slot[SLOT_MAX_BYTES] = "", form[MESSAGE_MAX_BYTES];
+	char channel[CHANNEL_MAX_BYTES];
 	int64_t ttl_ms, since_ms;
+	bool is_own_channel;
 
-	if (lock->options->replicas > 0 || lock->kind > LOCK_WRAP_EARLY ||
-	    !is_own_channel(lock, client) || !*lock->place.secret ||
+	wire_channel(&lock->keys, lock->request, channel);
+	is_own_channel =
+		client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
+	if (lock->options->replicas > 0 || lock->kind > LOCK_WRAP_EARLY || !is_own_channel ||
+	    !*lock->place.secret ||
 	    sscanf(client->message, "granted %16[0-9] %16[0-9] %16[0-9] %*s %64[^ ]", token, ttl,
 		   at, slot) != (wants_slot ? 4 : 3))
 		return false;

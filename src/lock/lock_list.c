@@ -255,20 +255,6 @@ void lock_list_find_quickly(struct lock_list *names, const struct server *server
 	cluster_nodes_close(&nodes);
 }
 
-static void tell_unknown(const struct server *server, const struct lock_keys *keys)
-{
-	struct lock_list names;
-	struct nearest nearest;
-
-	lock_list_find_quickly(&names, server);
-	nearest_begin(&nearest, keys->name);
-	for (size_t i = 0; i < names.count; i++)
-		nearest_try(&nearest, names.list[i].name);
-	lock_list_free(&names);
-	complain("no lock %s is known%s%s%s", keys->shown, *nearest.best ? ", did you mean " : "",
-		 nearest.best, *nearest.best ? "?" : "");
-}
-
 /* PTTL is what a user that may only look may call. If the server refuses it, the lock counts as
  * known. */
 int lock_list_check(struct client *client, const struct lock_keys *keys, bool *is_known,
@@ -276,6 +262,8 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 {
 	const char *const all[] = {keys->state,    keys->log,     keys->name, keys->queue,
 				   keys->timeouts, keys->holders, keys->ours};
+	struct lock_list names;
+	struct nearest nearest;
 
 	*is_known = true;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -287,7 +275,13 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 			return 0;
 	}
 	*is_known = false;
-	tell_unknown(client->connection.server, keys);
+	lock_list_find_quickly(&names, client->connection.server);
+	nearest_begin(&nearest, keys->name);
+	for (size_t i = 0; i < names.count; i++)
+		nearest_try(&nearest, names.list[i].name);
+	lock_list_free(&names);
+	complain("no lock %s is known%s%s%s", keys->shown, *nearest.best ? ", did you mean " : "",
+		 nearest.best, *nearest.best ? "?" : "");
 	return 0;
 }
 

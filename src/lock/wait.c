@@ -24,8 +24,8 @@
 enum wait_phase {
 	PHASE_ASKING, /* the server has not queued us yet */
 	PHASE_QUEUED,
-	PHASE_GRANTED,
-	PHASE_DONE, /* --once-ok: a COMMAND has ended with 0, so nothing is to be run */
+	PHASE_GRANTED, /* the wait is over */
+	PHASE_DONE, /* it is, too; --once-ok: a COMMAND has ended with 0, so nothing is to be run */
 };
 
 /* When something is to be done; NEVER_MS: not at all. */
@@ -329,39 +329,31 @@ bool wait_is_stopped(const struct wait *wait, const struct lock *lock, struct er
 	return signo && fail_stopped(err, wait, lock, signo) < 0;
 }
 
-static enum wait_event fail_lost(struct error *err, const struct hold *hold,
-				 const struct lock *awaited)
-{
-	const char *name = hold->lock.keys.shown;
-	const char *when = awaited ? " while waiting for lock " : " before its command began";
-	const char *other = awaited ? awaited->keys.shown : "";
-	const size_t room = message_room("lost lock %s%s%s: ", name, when, other);
-	char why[OWNER_SHOWN_BYTES];
-
-	fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
-	     shorten_to(why, room, hold_lost_why(hold)));
-	return WAIT_LOST;
-}
-
-static enum wait_event fail_asked(struct error *err, const struct hold *hold)
-{
-	const char *name = hold->lock.keys.shown;
-	const size_t room = message_room("cannot keep lock %s: ", name);
-	char why[OWNER_SHOWN_BYTES];
-
-	fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
-	     hold_asked_why(why, room, hold));
-	return WAIT_FAILED;
-}
-
 enum wait_event wait_keep_held(const struct hold_set *held, const struct lock *awaited,
 			       struct error *err)
 {
 	const struct hold *lost = hold_set_step(held), *asked = hold_set_asked(held);
+	const char *when = awaited ? " while waiting for lock " : " before its command began";
+	const char *other = awaited ? awaited->keys.shown : "";
+	char why[OWNER_SHOWN_BYTES];
+	const char *name;
+	size_t room;
 
-	if (lost)
-		return fail_lost(err, lost, awaited);
-	return asked ? fail_asked(err, asked) : WAIT_GRANTED;
+	if (lost) {
+		name = lost->lock.keys.shown;
+		room = message_room("lost lock %s%s%s: ", name, when, other);
+		fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
+		     shorten_to(why, room, hold_lost_why(lost)));
+		return WAIT_LOST;
+	}
+	if (asked) {
+		name = asked->lock.keys.shown;
+		room = message_room("cannot keep lock %s: ", name);
+		fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
+		     hold_asked_why(why, room, asked));
+		return WAIT_FAILED;
+	}
+	return WAIT_GRANTED;
 }
 
 /* A hold that encloses this process has another mode. To wait for its end would be to wait for
@@ -492,17 +484,6 @@ static int64_t ask_again_ms(const struct waiting *w)
 	return w->viewing ? NEVER_MS : earliest(w->due.sign_ms, w->due.watch_ms);
 }
 
-static void request_view(struct waiting *w)
-{
-	struct request request;
-
-	wire_look(&w->lock->keys, &request, "view");
-	wire_add(&request, w->lock->request);
-	client_request(w->client, &request);
-	w->viewing = true;
-	progress_due(&w->progress, REDRAW_MS);
-}
-
 /* ---- What the user sees meanwhile: a line on a terminal, reports, outages ---- */
 
 /* The line is drawn every second; the server is asked no more often. */
@@ -566,17 +547,6 @@ static void report(struct waiting *w)
 		complain_in_passing("waiting for lock %s: %s", name, say_view(text, room, w));
 }
 
-/* For --verbose. */
-static void tell_place(struct waiting *w)
-{
-	char text[OWNER_SHOWN_BYTES];
-
-	w->place_due = false;
-	if (w->view.is_known && w->view.place != w->place)
-		message_step(w->wait->messenger, "%s", say_view(text, STEP_CHARACTERS, w));
-	w->place = w->view.place;
-}
-
 /* ---- A wrap above us ---- */
 
 #define FIRST_LOOK_MS 1000
@@ -620,20 +590,19 @@ static int check_above(struct waiting *w, struct error *err)
 /* A view has come, or was refused. */
 static void tell_view(struct waiting *w)
 {
+	char text[OWNER_SHOWN_BYTES];
+
 	w->viewing = false;
 	w->due.view_ms = w->client->sent_ms + VIEW_MS;
-	if (w->place_due)
-		tell_place(w);
+	if (w->place_due) {
+		if (w->view.is_known && w->view.place != w->place)
+			message_step(w->wait->messenger, "%s", say_view(text, STEP_CHARACTERS, w));
+		w->place_due = false;
+		w->place = w->view.place;
+	}
 	if (clock_ms() >= w->due.report_ms)
 		report(w);
 	draw(w);
-}
-
-static int viewed(struct waiting *w, struct error *err)
-{
-	read_view(w);
-	tell_view(w);
-	return check_above(w, err);
 }
 
 /* Draws and tells what is due, or asks for a view first, if the server is there and the line can be
@@ -641,6 +610,7 @@ static int viewed(struct waiting *w, struct error *err)
 static void show(struct waiting *w)
 {
 	const bool is_drawn = clock_ms() >= w->progress.draw_ms;
+	struct request request;
 
 	if (w->phase == PHASE_QUEUED)
 		watch_outage(w);
@@ -648,10 +618,15 @@ static void show(struct waiting *w)
 		report(w);
 	if (!client_has_request(w->client) &&
 	    (w->place_due || clock_ms() >= w->due.report_ms || look_above_if_due(w) ||
-	     (is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress))))
-		request_view(w);
-	else if (is_drawn)
+	     (is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress)))) {
+		wire_look(&w->lock->keys, &request, "view");
+		wire_add(&request, w->lock->request);
+		client_request(w->client, &request);
+		w->viewing = true;
+		progress_due(&w->progress, REDRAW_MS);
+	} else if (is_drawn) {
 		draw(w);
+	}
 }
 
 /* ---- Answers and messages ---- */
@@ -665,31 +640,6 @@ static void show(struct waiting *w)
 /* A waiter asks again after so long if the server has refused it a channel. Until it listens it
  * counts as gone, and waiters behind it would go before it. */
 #define DEAF_MS 1000
-
-/* Redisson's unlock speaks to the head of its list, where one id stands for several of us. It may
- * have spoken before we listen there, so we ask once more. Returns false if we do listen. */
-static bool hear_marker(struct waiting *w, const char *ticket)
-{
-	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
-
-	if (!*ticket)
-		return false;
-	snprintf(id, sizeof(id), "fairlock:%s", ticket);
-	wire_channel(&w->lock->keys, id, channel);
-	return client_subscribe(w->client, channel);
-}
-
-/* A lock that never ends is most likely a mistake: the user should know. */
-static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
-{
-	if (ttl_ms == -1 && !w->told_no_ttl) {
-		progress_clear(&w->progress);
-		message(w->wait->messenger, LOG_NOTICE,
-			"lock %s has no time to live: only its holder or release --force can free it",
-			w->lock->keys.shown);
-	}
-	w->told_no_ttl = ttl_ms == -1;
-}
 
 static void begin_queueing(struct waiting *w)
 {
@@ -707,17 +657,30 @@ static void begin_queueing(struct waiting *w)
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
+	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
+
 	if (w->phase == PHASE_ASKING)
 		begin_queueing(w);
 	w->place_due = w->wait->messenger->verbose;
 	w->due.sign_ms =
 		clock_ms() + (client_hears_all(w->client) ? reply->ask_in_ms
 							  : earliest(reply->ask_in_ms, DEAF_MS));
-	tell_missing_ttl(w, reply->ttl_ms);
+	/* a lock that never ends is most likely a mistake: the user should know */
+	if (reply->ttl_ms == -1 && !w->told_no_ttl) {
+		progress_clear(&w->progress);
+		message(w->wait->messenger, LOG_NOTICE,
+			"lock %s has no time to live: only its holder or release --force can free it",
+			w->lock->keys.shown);
+	}
+	w->told_no_ttl = reply->ttl_ms == -1;
 	w->first = w->standby.is_wanted = reply->first;
 	if (w->first)
 		hear_outsiders(w);
-	if (hear_marker(w, reply->marker))
+	/* Redisson's unlock speaks to the head of its list, where one id stands for several of us.
+	 * It may have spoken before we listen there, so we ask once more. */
+	snprintf(id, sizeof(id), "fairlock:%s", reply->marker);
+	wire_channel(&w->lock->keys, id, channel);
+	if (*reply->marker && client_subscribe(w->client, channel))
 		ask(w);
 }
 
@@ -777,22 +740,11 @@ static int answered(struct waiting *w, struct error *err)
 	return refused(err, w, &reply);
 }
 
-/* A message does not put off a request that waits for the pace already. */
-static void watch_in(struct waiting *w, int64_t in_ms)
-{
-	const int64_t least_ms = pace_ms(&w->pace);
-
-	if (w->due.watch_ms <= least_ms)
-		return;
-	w->due.watch_ms = clock_ms() + in_ms;
-	if (w->due.watch_ms < least_ms)
-		w->due.watch_ms = least_ms;
-}
-
 /* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
  * "second N": see in N ms whether the one before us took its turn. Any other message: we ask. */
 static void heard(struct waiting *w)
 {
+	const int64_t least_ms = pace_ms(&w->pace);
 	const char *message = w->client->message;
 	int64_t in_ms = 0;
 
@@ -812,7 +764,9 @@ static void heard(struct waiting *w)
 	}
 	if (is_asking(w))
 		return; /* the answer under way is newer */
-	watch_in(w, in_ms > 0 ? earliest(in_ms, WATCH_MAX_MS) : 0);
+	/* a message does not put off a request that waits for the pace already */
+	if (w->due.watch_ms > least_ms)
+		w->due.watch_ms = MAX(clock_ms() + MIN(MAX(in_ms, 0), WATCH_MAX_MS), least_ms);
 	if (clock_ms() >= ask_again_ms(w))
 		ask(w);
 }
@@ -919,19 +873,6 @@ static void leave(struct waiting *w, struct error *err)
 
 /* ---- Standing by ---- */
 
-/* There is time while the server works on our first request, and while no request is under way. */
-static bool is_time_to_stand_by(const struct waiting *w)
-{
-	const struct connection *connection = &w->client->connection;
-
-	if (!w->wait->stand_by || !w->standby.is_wanted || !hold_set_is_silent(&w->wait->held))
-		return false;
-	if (w->phase == PHASE_QUEUED)
-		return client_is_still(w->client);
-	/* a guard that needs a connection of its own pays only once we are queued */
-	return connection_is_silent(connection) && connection_can_be_shared(connection);
-}
-
 static unsigned opened(const struct waiting *w)
 {
 	return w->client->connection.opened + hold_set_opened(&w->wait->held);
@@ -940,7 +881,16 @@ static unsigned opened(const struct waiting *w)
 /* Once for each turn that may come. That takes time: look for events then. */
 static bool stand_by_if_due(struct waiting *w)
 {
-	if (!is_time_to_stand_by(w))
+	const struct connection *connection = &w->client->connection;
+	/* There is time while no request is under way, and while the server works on our first
+	 * one. But a guard that needs a connection of its own pays only once we are queued. */
+	const bool is_time =
+		w->phase == PHASE_QUEUED
+			? client_is_still(w->client)
+			: connection_is_silent(connection) && connection_can_be_shared(connection);
+
+	if (!w->wait->stand_by || !w->standby.is_wanted || !is_time ||
+	    !hold_set_is_silent(&w->wait->held))
 		return false;
 	w->standby = (struct wait_standby){.is_there = true, .opened = opened(w)};
 	w->wait->stand_by(w->wait->data, true);
@@ -973,11 +923,6 @@ enum {
 	SLOTS_IN_ALL = SLOT_HELD + HOLDS_MAX + 1,
 };
 
-static bool is_over(const struct waiting *w)
-{
-	return w->phase == PHASE_GRANTED || w->phase == PHASE_DONE;
-}
-
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
@@ -991,7 +936,13 @@ static int take_events(struct waiting *w, struct error *err)
 		case CLIENT_NOTHING:
 			return 0;
 		case CLIENT_REPLY:
-			result = w->viewing ? viewed(w, err) : answered(w, err);
+			if (!w->viewing) {
+				result = answered(w, err);
+				break;
+			}
+			read_view(w);
+			tell_view(w);
+			result = check_above(w, err);
 			break;
 		case CLIENT_MESSAGE:
 			heard(w);
@@ -1001,7 +952,7 @@ static int take_events(struct waiting *w, struct error *err)
 			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
-		if (result < 0 || is_over(w))
+		if (result < 0 || w->phase >= PHASE_GRANTED)
 			return result;
 	}
 	return 0;
@@ -1025,20 +976,6 @@ static int take_signals(struct waiting *w, struct error *err)
 	return 0;
 }
 
-/* The first of the waiter's own times. */
-static int64_t due_ms(const struct waiting *w)
-{
-	const bool has_request = client_has_request(w->client);
-	const bool is_away = w->client->error.status != STATUS_OK;
-	int64_t wake = earliest(ask_again_ms(w), earliest(w->until_ms, w->progress.draw_ms));
-
-	if (w->due.outage_ms)
-		wake = earliest(wake, w->due.outage_ms);
-	if (!has_request || is_away)
-		wake = earliest(wake, w->due.report_ms);
-	return has_request ? wake : earliest(wake, w->due.above_ms);
-}
-
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, struct error *err)
 {
@@ -1047,9 +984,18 @@ static int pause_waiting(struct waiting *w, struct error *err)
 		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
-	int64_t wake = earliest(client_wait(w->client, &slots[SLOT_CLIENT]), due_ms(w));
+	const bool has_request = client_has_request(w->client);
+	int64_t wake = earliest(client_wait(w->client, &slots[SLOT_CLIENT]),
+				hold_set_wait(held, &slots[SLOT_HELD]));
 
-	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
+	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
+	wake = earliest(wake, w->progress.draw_ms);
+	if (w->due.outage_ms)
+		wake = earliest(wake, w->due.outage_ms);
+	if (!has_request || w->client->error.status)
+		wake = earliest(wake, w->due.report_ms);
+	if (!has_request)
+		wake = earliest(wake, w->due.above_ms);
 	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
 			  err) < 0)
 		return -1;
@@ -1096,7 +1042,7 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 	enum wait_event end = WAIT_FAILED, kept;
 
 	begin(&w);
-	while (take_events(&w, err) == 0 && !is_over(&w)) {
+	while (take_events(&w, err) == 0 && w.phase < PHASE_GRANTED) {
 		if (wait->messenger->verbose && wait->held.count > 0)
 			progress_clear(&w.progress);
 		kept = wait_keep_held(&wait->held, w.lock, err);
@@ -1117,7 +1063,7 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 			break;
 	}
 	progress_close(&w.progress);
-	if (is_over(&w))
+	if (w.phase >= PHASE_GRANTED)
 		return w.phase == PHASE_GRANTED ? WAIT_GRANTED : WAIT_DONE;
 	leave(&w, err);
 	return end;

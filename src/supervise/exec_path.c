@@ -44,12 +44,6 @@ static bool search_next(const char **path, const char *name, char file[PATH_MAX]
 	return true;
 }
 
-static bool may_be_elsewhere(int cause)
-{
-	return cause == ENOENT || cause == ENOTDIR || cause == EACCES || cause == ESTALE ||
-	       cause == ENODEV || cause == ETIMEDOUT;
-}
-
 /* ---- exec ---- */
 
 static void execute(char *file, char *const *argv)
@@ -90,7 +84,8 @@ void exec_path(char *const *argv)
 			continue;
 		execute(file, argv);
 		denied = denied || errno == EACCES;
-		if (!may_be_elsewhere(errno))
+		if (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ESTALE &&
+		    errno != ENODEV && errno != ETIMEDOUT)
 			return;
 	}
 	if (denied)
@@ -112,14 +107,6 @@ struct how_to_open {
 	uint64_t resolve;
 };
 
-static int open_cached(const char *file)
-{
-	const struct how_to_open how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-					.resolve = RESOLVE_CACHED};
-
-	return (int)syscall(SYS_openat2, AT_FDCWD, file, &how, sizeof(how));
-}
-
 enum cached {
 	CACHED_PROGRAM,
 	CACHED_ABSENCE, /* there is no such file */
@@ -131,7 +118,9 @@ static enum cached look_at(const char *file)
 {
 	char magic[4] = {0};
 	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
-	const int fd = open_cached(file);
+	const struct how_to_open how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+					.resolve = RESOLVE_CACHED};
+	const int fd = (int)syscall(SYS_openat2, AT_FDCWD, file, &how, sizeof(how));
 	bool is_program;
 
 	if (fd < 0)

@@ -103,17 +103,6 @@ static void tell_outage(const struct job *job, const struct hold *hold)
 		shorten_middle(server, room, server_shown(job->server)), words, command, until);
 }
 
-static void tell_return(const struct job *job, const struct lock *lock)
-{
-	const size_t room =
-		message_room("lock %s:  answers again; %s goes on", lock->keys.shown, job->shown);
-	char server[OWNER_SHOWN_BYTES];
-
-	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on",
-		lock->keys.shown, shorten_middle(server, room, server_shown(job->server)),
-		job->shown);
-}
-
 /* The wrapper tells it if exec failed. */
 static void tell_end(struct guard *guard)
 {
@@ -253,12 +242,20 @@ static const struct hold *find_unrenewed(const struct hold_set *set)
 /* Tells of an outage while there is time, and of its end. */
 static void watch_outage(struct guard *guard)
 {
-	const struct hold *hold = find_unrenewed(guard->job->set);
+	const struct job *job = guard->job;
+	const struct hold *hold = find_unrenewed(job->set);
+	char server[OWNER_SHOWN_BYTES];
+	const char *name;
+	size_t room;
 
 	if (guard->shared->phase != GUARD_HOLDING || !guard->stop.command)
 		return;
-	if (!hold && guard->told)
-		tell_return(guard->job, &guard->told->lock);
+	if (!hold && guard->told) {
+		name = guard->told->lock.keys.shown;
+		room = message_room("lock %s:  answers again; %s goes on", name, job->shown);
+		message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on", name,
+			shorten_middle(server, room, server_shown(job->server)), job->shown);
+	}
 	if (!hold) {
 		guard->told = NULL;
 		guard->away_ms = NEVER_MS;
@@ -266,7 +263,7 @@ static void watch_outage(struct guard *guard)
 		guard->away_ms = clock_ms();
 	} else if (!guard->told && clock_ms() >= guard->away_ms + OUTAGE_MS) {
 		guard->told = hold;
-		tell_outage(guard->job, hold);
+		tell_outage(job, hold);
 	}
 }
 
@@ -377,42 +374,12 @@ static void put(const char *variable, const char *value)
 		unsetenv(variable);
 }
 
-static bool is_owner(const struct job *job, const char *id)
+static bool is_owner(const struct hold_set *set, const char *id)
 {
-	for (int i = 0; i < job->set->count; i++)
-		if (strcmp(job->set->holds[i].lock.owner, id) == 0)
+	for (int i = 0; i < set->count; i++)
+		if (strcmp(set->holds[i].lock.owner, id) == 0)
 			return true;
 	return false;
-}
-
-/* The owner that stands before the others is that of NAME. */
-static void set_held(const struct job *job)
-{
-	char held[(HELD_MAX + HOLDS_MAX) * OWNER_MAX_BYTES];
-	size_t at = (size_t)snprintf(held, sizeof(held), "%s", job->lock->owner);
-
-	for (int i = 0; i < job->set->count; i++)
-		if (&job->set->holds[i].lock != job->lock)
-			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s",
-					       job->set->holds[i].lock.owner);
-	for (int i = 0; i < job->lock->inherited_count; i++)
-		if (!is_owner(job, job->lock->inherited[i]))
-			at += (size_t)snprintf(held + at, sizeof(held) - at, " %s",
-					       job->lock->inherited[i]);
-	put("FAIRLOCK_HELD", held);
-}
-
-/* NAME=TOKEN of each lock, one a line. */
-static void set_tokens(const struct hold_set *set)
-{
-	char tokens[HOLDS_MAX * (NAME_MAX_BYTES + TOKEN_MAX_BYTES + 2)];
-	size_t at = 0;
-
-	for (int i = 0; i < set->count; i++)
-		at += (size_t)snprintf(tokens + at, sizeof(tokens) - at, "%s%s=%s",
-				       i > 0 ? "\n" : "", set->holds[i].lock.keys.name,
-				       set->holds[i].lock.token);
-	put("FAIRLOCK_TOKENS", tokens);
 }
 
 /* Inner calls find the same server in this variable, and do not say again that nothing names it. */
@@ -429,34 +396,39 @@ static void set_server(const struct options *options, const struct server *serve
 		put("FAIRLOCK_TLS_INSECURE", "yes");
 }
 
-/* From the first question to the last grant. */
-static void set_waited(const struct hold_set *set)
-{
-	const int64_t from_ms = set->holds[0].lock.place.wanted_ms;
-	int64_t until_ms = from_ms;
-	char waited[NUMBER_MAX_BYTES];
-
-	for (int i = 0; i < set->count; i++)
-		if (set->holds[i].lock.since_ms > until_ms)
-			until_ms = set->holds[i].lock.since_ms;
-	snprintf(waited, sizeof(waited), "%" PRId64, until_ms - from_ms);
-	put("FAIRLOCK_WAITED_MS", waited);
-}
-
 /* It can be called before the grant, too, as a rehearsal: the memory that it takes is there then.
- */
+ * The owner of NAME stands before the others; those that we inherited follow. FAIRLOCK_TOKENS has
+ * NAME=TOKEN of each lock, one a line. The wait is from the first question to the last grant. */
 static void environment_set(const struct job *job)
 {
-	put("FAIRLOCK_NAME", job->lock->keys.name);
-	set_held(job); /* the owners that we inherited, too */
-	put("FAIRLOCK_OWNER", job->lock->owner);
-	put("FAIRLOCK_TOKEN", job->lock->token);
-	put("FAIRLOCK_SLOT", lock_slot(job->lock));
-	if (job->options->also[0])
-		set_tokens(job->set);
-	else
-		unsetenv("FAIRLOCK_TOKENS");
-	set_waited(job->set);
+	const struct hold_set *set = job->set;
+	const struct lock *lock = job->lock;
+	const int64_t from_ms = set->holds[0].lock.place.wanted_ms;
+	char held[(HELD_MAX + HOLDS_MAX) * OWNER_MAX_BYTES], *end = stpcpy(held, lock->owner);
+	char tokens[HOLDS_MAX * (NAME_MAX_BYTES + TOKEN_MAX_BYTES + 2)], *last = tokens;
+	char waited[NUMBER_MAX_BYTES];
+	int64_t until_ms = from_ms;
+
+	for (int i = 0; i < set->count; i++) {
+		const struct lock *each = &set->holds[i].lock;
+
+		if (each != lock)
+			end = stpcpy(stpcpy(end, " "), each->owner);
+		last += sprintf(last, "%s%s=%s", i > 0 ? "\n" : "", each->keys.name, each->token);
+		if (each->since_ms > until_ms)
+			until_ms = each->since_ms;
+	}
+	for (int i = 0; i < lock->inherited_count; i++)
+		if (!is_owner(set, lock->inherited[i]))
+			end = stpcpy(stpcpy(end, " "), lock->inherited[i]);
+	snprintf(waited, sizeof(waited), "%" PRId64, until_ms - from_ms);
+	put("FAIRLOCK_NAME", lock->keys.name);
+	put("FAIRLOCK_HELD", held);
+	put("FAIRLOCK_OWNER", lock->owner);
+	put("FAIRLOCK_TOKEN", lock->token);
+	put("FAIRLOCK_SLOT", lock_slot(lock));
+	put("FAIRLOCK_TOKENS", job->options->also[0] ? tokens : NULL);
+	put("FAIRLOCK_WAITED_MS", waited);
 	set_server(job->options, job->server);
 }
 

@@ -1,5 +1,6 @@
-/* The job, and the memory that its processes share: the wrapper, the guard, and the one that
- * becomes COMMAND. src/README.md tells how they work together. */
+/* The job of a wrap, its processes (the wrapper, the guard, and the one that becomes COMMAND), and
+ * the memory that they share; and the keeper of `acquire`. src/README.md tells how they work
+ * together. */
 #pragma once
 
 #include <stdatomic.h>
@@ -7,13 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "base/signals.h"
 #include "lock/hold.h"
+#include "lock/wait.h"
 
-struct deadline_poll;
 struct ground;
-struct options;
-struct messenger;
 struct server;
 
 struct job {
@@ -38,7 +38,7 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* How COMMAND ended: job.c tells the log. */
+/* How COMMAND ended: ending_put tells the log. */
 struct ending {
 	_Atomic int exec_errno; /* why it could not be started, or 0 */
 	int wait_status;        /* as waitpid gives it: valid when is_reaped */
@@ -109,3 +109,56 @@ void ending_put(const struct ending *ending, struct lock *lock);
  * needs_connection: the guard cannot go on with those of the wrapper. */
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared, int socket,
 			 pid_t wrapper, bool needs_connection);
+
+/* ---- Standing by ---- */
+
+/* The guard most often stands by while the wrapper waits for the lock, so that it need not be made
+ * when the lock is granted. Before the grant only the wrapper reads the connections. Then the guard
+ * goes on with those that it has inherited; or, with TLS, which cannot be shared, with some of its
+ * own. */
+struct standby {
+	pid_t guard; /* 0: there is none */
+	int fd;
+	unsigned opened; /* the guard has these connections: see hold_set_opened */
+	struct shared_state *shared;
+};
+
+/* Before the grant of the last lock: makes a guard, unless there is one that has the connections.
+ * They are silent (connection_is_silent). If the guard cannot be made, there is none. */
+void standby_make(struct standby *standby, const struct job *job);
+
+/* Ends the guard, if there is one. */
+void standby_end(struct standby *standby);
+
+/* ---- The locks ---- */
+
+/* Finds out the locks of NAME and --also, job->set->count of them. Gives each an id, and a client
+ * that is not connected. Returns 0, or -1. */
+int take_locks_init(struct job *job, struct error *err);
+
+/* Returns WAIT_GRANTED when all locks are held. Else none is, and the clients are closed: returns
+ * WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the wait. */
+enum wait_event take_locks(struct job *job, struct standby *standby, int *signo, struct error *err);
+
+/* ---- COMMAND ---- */
+
+/* Returns 0 with *ending when COMMAND has ended, or -1. The lock was given back or lost by then. */
+int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
+		struct error *err);
+
+/* ---- The keeper that `acquire --while-pid` leaves behind: it renews the lease ---- */
+
+struct keeper {
+	pid_t pid;
+	int fd; /* the other end is the keeper's */
+};
+
+/* Forks the keeper of a hold, alone in its set, and returns when no signal to our process group or
+ * from our terminal can reach it any more. It keeps nothing that we inherited: no descriptor,
+ * terminal, session or folder. It waits until it is let go. */
+int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct wait *wait,
+		 struct error *err);
+
+/* Leaves the connection to the keeper: it renews until the process of wait->pidfd ends, then
+ * releases; or until the hold is given back or lost. Or ends it: it has not used the connection. */
+void keeper_leave(const struct keeper *keeper, bool goes_on);

@@ -1,11 +1,10 @@
 /* The keeper detaches wholly, so that no reader of our output, shell or terminal waits for it. */
-#include "supervise/wrapper.h"
+#include "supervise/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -27,29 +26,24 @@ enum {
 	SLOTS,
 };
 
-static int ascending(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* A reader of our standard output waits for every process that could still write to it. A container
  * may have no /dev/null. Then the socket takes its place: the caller soon closes the other end, and
  * from then on nothing is written to it. */
-static void close_all_but(int socket, int *keep, size_t count)
+static void close_all_but(int socket, const int *keep, size_t count)
 {
-	int from = 3;
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned from = 3, next = 0;
 
-	for (int fd = 0; fd < from; fd++)
+	for (int fd = 0; fd < 3; fd++)
 		dup2(null >= 0 ? null : socket, fd);
-	qsort(keep, count, sizeof(*keep), ascending);
-	for (size_t i = 0; i < count; i++) {
-		if (keep[i] > from)
-			close_descriptors_from((unsigned)from, (unsigned)keep[i] - 1);
-		if (keep[i] >= from)
-			from = keep[i] + 1;
+	for (; next != UINT_MAX; from = next + 1) {
+		next = UINT_MAX;
+		for (size_t i = 0; i < count; i++)
+			if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+				next = (unsigned)keep[i];
+		if (next > from)
+			close_descriptors_from(from, next == UINT_MAX ? next : next - 1);
 	}
-	close_descriptors_from((unsigned)from, UINT_MAX);
 }
 
 /* Whether the hold is over: by the server's word, or because its lease has ended. */
@@ -121,36 +115,24 @@ static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
 	_exit(0);
 }
 
-/* Drops the signals that came until now: they were for the process group. */
-static void leave_group(const struct signal_fd *signals)
-{
-	struct signalfd_siginfo ignored;
-
-	setsid();
-	while (signal_fd_next(signals, &ignored))
-		;
-}
-
-/* A caller that was killed may have told the owner id: then its user relies on the keeper. */
-static void await_start(int fd)
-{
-	char byte;
-
-	(void)!send(fd, "", 1, MSG_NOSIGNAL);
-	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
-	close(fd);
-}
-
 static _Noreturn void live(const struct hold_set *set, const struct wait *wait, int fd)
 {
 	const struct connection *connection = &set->holds->client.connection;
-	int ours[] = {connection->fd,    connection->local_folder, wait->pidfd,
-		      wait->loop->timer, wait->signals->fd,        fd};
+	const int ours[] = {connection->fd,    connection->local_folder, wait->pidfd,
+			    wait->loop->timer, wait->signals->fd,        fd};
 
-	leave_group(wait->signals);
+	struct signalfd_siginfo ignored;
+	char byte;
+
+	setsid();
+	while (signal_fd_next(wait->signals, &ignored)) /* they were for the process group */
+		;
 	(void)!chdir("/");
 	close_all_but(fd, ours, sizeof(ours) / sizeof(ours[0]));
-	await_start(fd);
+	(void)!send(fd, "", 1, MSG_NOSIGNAL);
+	/* a caller that was killed may have told the owner id: then its user relies on us */
+	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
+	close(fd);
 	keep(set, wait);
 }
 

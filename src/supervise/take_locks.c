@@ -1,6 +1,6 @@
 /* The locks that it has are renewed while it waits for the next. If one of them is lost before
  * COMMAND starts, all are given back, and it begins anew. */
-#include "supervise/wrapper.h"
+#include "supervise/job.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,17 +36,6 @@ static int sort_names(const char *names[HOLDS_MAX], const struct job *job)
 	return kept;
 }
 
-/* x and {x} are two spellings of one lock. */
-static int check_spelling(const struct hold *holds, const struct hold *hold, struct error *err)
-{
-	for (; holds < hold; holds++)
-		if (strcmp(holds->lock.keys.state, hold->lock.keys.state) == 0)
-			return fail(err, STATUS_USAGE,
-				    "cannot take both lock %s and lock %s: they share keys",
-				    holds->lock.keys.shown, hold->lock.keys.shown);
-	return 0;
-}
-
 int take_locks_init(struct job *job, struct error *err)
 {
 	const char *names[HOLDS_MAX];
@@ -58,9 +47,14 @@ int take_locks_init(struct job *job, struct error *err)
 		const bool is_last = i == set->count - 1;
 
 		if (lock_init(&hold->lock, names[i], is_last ? LOCK_WRAP : LOCK_WRAP_EARLY,
-			      job->options, job->argv, err) < 0 ||
-		    check_spelling(set->holds, hold, err) < 0)
+			      job->options, job->argv, err) < 0)
 			return -1;
+		/* x and {x} are two spellings of one lock */
+		for (const struct hold *other = set->holds; other < hold; other++)
+			if (strcmp(other->lock.keys.state, hold->lock.keys.state) == 0)
+				return fail(err, STATUS_USAGE,
+					    "cannot take both lock %s and lock %s: they share keys",
+					    other->lock.keys.shown, hold->lock.keys.shown);
 		if (strcmp(names[i], job->name) == 0)
 			job->lock = &hold->lock;
 		else

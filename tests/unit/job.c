@@ -1,4 +1,4 @@
-/* Tests supervise/job.c: when COMMAND must be stopped, by the lock's time to live. */
+/* Tests supervise/wrapper.c: when COMMAND must be stopped, by the lock's time to live. */
 #include "supervise/job.h"
 
 #include <stdlib.h>

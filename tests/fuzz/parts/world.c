@@ -27,7 +27,7 @@
 #include "peers.h"
 #include "redis/connect.h"
 #include "redis/server.h"
-#include "supervise/wrapper.h"
+#include "supervise/job.h"
 #include "valid.h"
 
 /* The linker puts world_* in the places of functions of src/ and libc; real_* are those. */
