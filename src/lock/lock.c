@@ -149,23 +149,11 @@ static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t leas
 		snprintf(text, NUMBER_MAX_BYTES, "%" PRId64, number);
 }
 
-static int act_as(struct lock *lock, const char *owner, struct error *err)
-{
-	char shown[SHORT_MAX_BYTES];
-
-	if (!owner_is_valid(owner))
-		return fail(err, STATUS_USAGE,
-			    "cannot act as owner '%s': this is no id; acquire prints the id",
-			    shorten(shown, owner));
-	snprintf(lock->id, sizeof(lock->id), "%s", owner);
-	lock->inherited = &lock->id;
-	lock->inherited_count = 1;
-	return 0;
-}
-
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
 	      const struct options *options, char *const *words, struct error *err)
 {
+	char shown[SHORT_MAX_BYTES];
+
 	memset(lock, 0, sizeof(*lock));
 	if (lock_keys_make(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
 		return -1;
@@ -189,7 +177,16 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
 		snprintf(lock->wish.period, sizeof(lock->wish.period), ONCE_OK "%" PRId64,
 			 options->once_ok_ms);
 	put_number(lock->end.min_hold, options->min_hold_ms, 1);
-	return options->owner ? act_as(lock, options->owner, err) : 0;
+	if (!options->owner)
+		return 0;
+	if (!owner_is_valid(options->owner))
+		return fail(err, STATUS_USAGE,
+			    "cannot act as owner '%s': this is no id; acquire prints the id",
+			    shorten(shown, options->owner));
+	snprintf(lock->id, sizeof(lock->id), "%s", options->owner);
+	lock->inherited = &lock->id;
+	lock->inherited_count = 1;
+	return 0;
 }
 
 const char *lock_slot(const struct lock *lock)

@@ -29,22 +29,15 @@
 /* Completion takes no longer: somebody waits at a prompt. */
 #define PROMPT_MS 300
 
-static int no_memory(struct error *err)
-{
-	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
-}
-
 static int add(struct lock_list *names, const char *name, struct client *client, struct error *err)
 {
 	struct found *list = reallocarray(names->list, names->count + 1, sizeof(*list));
-	char *copy;
+	char *copy = list ? strdup(name) : NULL;
 
-	if (!list)
-		return no_memory(err);
-	names->list = list;
-	copy = strdup(name);
+	if (list)
+		names->list = list;
 	if (!copy)
-		return no_memory(err);
+		return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
 	list[names->count++] = (struct found){.name = copy, .client = client};
 	return 0;
 }

@@ -824,14 +824,6 @@ static int timed_out(const struct waiting *w, struct error *err)
 		    w->lock->keys.shown, duration_show_fraction(text, w->wait->options->wait_ms));
 }
 
-/* After other failures, as a reply that makes no sense, there is nothing to leave. */
-static bool is_worth_leaving(const struct error *err)
-{
-	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
-	       err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT ||
-	       err->status == STATUS_USAGE;
-}
-
 /* Leaves the queue for the reason *err, if the server may know of us. That is a request of its own,
  * which also undoes a grant that is under way. If --wait is over and the server turns out to be
  * away, that becomes the reason. */
@@ -839,11 +831,16 @@ static void leave(struct waiting *w, struct error *err)
 {
 	struct client *client = w->client;
 	const int64_t until_ms = clock_ms() + (client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
+	/* after other failures, as a reply that makes no sense, there is nothing to leave */
+	const bool is_worth_it = err->status == STATUS_NOT_OBTAINED ||
+				 err->status == STATUS_UNAVAILABLE ||
+				 err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT ||
+				 err->status == STATUS_USAGE;
 	struct request request;
 	struct holder holder;
 	struct error why;
 
-	if (!client->sent_ms || w->traceless || !is_worth_leaving(err))
+	if (!client->sent_ms || w->traceless || !is_worth_it)
 		return;
 	message_step(w->wait->messenger, "leaving the queue");
 	/* a connection that carries nothing any more must leave time for another */

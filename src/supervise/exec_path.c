@@ -148,17 +148,6 @@ bool exec_path_is_cached(char *const *argv)
 /* A longer name loses its middle, so that the words behind it stay in the message. */
 #define INTERPRETER_CHARACTERS 60
 
-static bool find_program(const char *name, char file[PATH_MAX])
-{
-	const char *path = search_from(name);
-	struct stat st;
-
-	while (search_next(&path, name, file))
-		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
-			return true;
-	return false;
-}
-
 /* Returns the name of what runs a file that begins so, and ends it there; NULL: the file runs by
  * itself. For a program that is the first path in its headers. */
 static char *find_interpreter(char *head, ssize_t length)
@@ -217,10 +206,13 @@ static bool is_for_shell(char *const *argv)
 
 const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause)
 {
+	const char *path = search_from(argv[0]);
 	char file[PATH_MAX];
+	struct stat st;
 
-	if (find_program(argv[0], file))
-		return blame_interpreter(why, file, cause) ? why : strerror(cause);
+	while (search_next(&path, argv[0], file))
+		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
+			return blame_interpreter(why, file, cause) ? why : strerror(cause);
 	return is_for_shell(argv) ? "there is no such program; for a shell command, use -c '...'"
 				  : strerror(cause);
 }

@@ -459,15 +459,6 @@ static void hand_down(uint64_t signals, pid_t command)
 			kill(command, signo);
 }
 
-/* The wrapper takes a process that has the socket for us, and the server one that has a connection.
- */
-ON_OTHER_STACK static void leave_guard(const struct guard *guard)
-{
-	close(guard->socket);
-	for (int i = 0; i < guard->job->set->count; i++)
-		connection_leave(&guard->job->set->holds[i].client.connection);
-}
-
 /* COMMAND's process takes no signals until the guard has handed down the early ones. */
 static void await_signals(const struct guard *guard)
 {
@@ -494,7 +485,11 @@ ON_OTHER_STACK static int run_child(void *argument)
 	const struct guard *guard = argument;
 	const struct job *job = guard->job;
 
-	leave_guard(guard);
+	/* the wrapper takes a process that has the socket for us, and the server one that has a
+	 * connection */
+	close(guard->socket);
+	for (int i = 0; i < job->set->count; i++)
+		connection_leave(&job->set->holds[i].client.connection);
 	if (job->ground->leads_group)
 		setpgid(0, 0);
 	if (guard->is_quick) /* not those that would stop this process: the guard waits for it */

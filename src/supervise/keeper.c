@@ -69,18 +69,6 @@ static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messeng
 	_exit(0);
 }
 
-/* The process of --while-pid lives on: only the lock is given back. */
-static void tell_max_hold(struct hold *hold, const struct wait *wait)
-{
-	char held[DURATION_MAX_BYTES];
-
-	strcpy(hold->lock.end.cause, "max-hold");
-	message_event(wait->messenger, LOG_ERR,
-		      "lock %s was held for %s, as long as --max-hold allows; giving it back",
-		      hold->lock.keys.shown,
-		      duration_show_fraction(held, wait->options->max_hold_ms));
-}
-
 static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
 {
 	struct hold *hold = set->holds;
@@ -90,6 +78,7 @@ static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
 		[SLOT_PID] = {.fd = wait->pidfd, .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = wait->signals->fd, .events = POLLIN},
 	};
+	char held[DURATION_MAX_BYTES];
 	struct error ignored;
 
 	for (;;) {
@@ -105,7 +94,12 @@ static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
 		    (slots[SLOT_SIGNALS].revents && signal_fd_next_deadly(wait->signals)))
 			break;
 		if (clock_ms() >= max_ms) {
-			tell_max_hold(hold, wait);
+			/* the process of --while-pid lives on: only the lock is given back */
+			strcpy(hold->lock.end.cause, "max-hold");
+			message_event(wait->messenger, LOG_ERR,
+				      "lock %s was held for %s, as long as --max-hold allows; "
+				      "giving it back",
+				      hold->lock.keys.shown, duration_show_fraction(held, most_ms));
 			break;
 		}
 	}

@@ -159,7 +159,6 @@ static enum wait_event take_all(struct attempt *attempt)
 	struct hold_set *held = &attempt->wait.held;
 	enum wait_event event = WAIT_GRANTED;
 
-	attempt->wait.data = attempt;
 	*held = *set;
 	for (held->count = 0; event == WAIT_GRANTED && held->count < set->count;) {
 		struct hold *hold = &set->holds[held->count];
@@ -209,7 +208,8 @@ enum wait_event take_locks(struct job *job, struct standby *standby, int *signo,
 					   .signals = job->signals,
 					   .signo = signo,
 					   .loop = job->loop,
-					   .pidfd = -1},
+					   .pidfd = -1,
+					   .data = &attempt},
 				  .job = job,
 				  .standby = standby,
 				  .err = err};

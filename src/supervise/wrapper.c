@@ -45,24 +45,19 @@ struct wrapper {
 
 /* ---- Times ---- */
 
-/* The server's clock may run a twelfth faster than ours, which is as much as chrony slews a clock.
- * The rest is for the time that processes take to die. */
-static int64_t margin_ms(int64_t ttl_ms)
-{
-	const int64_t dying_ms = ttl_ms / 10;
-
-	return ttl_ms / 12 + (dying_ms < 100 ? 100 : earliest(dying_ms, 1000));
-}
-
 /* A lock that was handed over is ours for a short time at first, and the renewal needs that more
  * than a COMMAND that has just begun. */
 struct times job_times_for(const struct job *job, const struct lock *lock)
 {
-	const int64_t kill_ms = lock->deadline_ms - margin_ms(lock->ttl_ms);
+	const int64_t ttl_ms = lock->ttl_ms, dying_ms = ttl_ms / 10;
+	/* The server's clock may run a twelfth faster than ours, which is as much as chrony slews a
+	 * clock. The rest is for the time that processes take to die. */
+	const int64_t margin_ms = ttl_ms / 12 + (dying_ms < 100 ? 100 : earliest(dying_ms, 1000));
+	const int64_t kill_ms = lock->deadline_ms - margin_ms;
 	int64_t grace_ms = job->kill_after_ms;
 
-	if (lock->handed && lock->ttl_ms < lock->lease_ms)
-		grace_ms = earliest(grace_ms, lock->ttl_ms / 5);
+	if (lock->handed && ttl_ms < lock->lease_ms)
+		grace_ms = earliest(grace_ms, ttl_ms / 5);
 	return (struct times){kill_ms - grace_ms, kill_ms, lock->deadline_ms};
 }
 
