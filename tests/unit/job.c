@@ -32,6 +32,8 @@ static void check_least(struct tally *tally)
 	const struct job job = {.set = &set, .kill_after_ms = 1000};
 	struct shared_state *shared = calloc(1, sizeof(*shared) + 3 * sizeof(*shared->locks));
 
+	if (!shared)
+		abort();
 	CHECK(tally, job_times(&job).kill_ms == job_times_for(&job, &holds[1].lock).kill_ms);
 	CHECK(tally, job_times(&job).stop_ms == job_times_for(&job, &holds[1].lock).stop_ms);
 	shared_state_put_times(shared, &job);
@@ -47,6 +49,7 @@ static void check_least(struct tally *tally)
 	CHECK(tally, job_times(&job).kill_ms == NEVER_MS);
 	shared_state_put_times(shared, &job);
 	CHECK(tally, shared->deadline_ms == NOW + 25000);
+	free(shared);
 }
 
 int main(void)
