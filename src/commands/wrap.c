@@ -10,8 +10,8 @@
 #include "cli/options.h"
 #include "lock/wait.h"
 #include "supervise/exec_path.h"
-#include "supervise/processes.h"
 #include "supervise/job.h"
+#include "supervise/processes.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000
 
