@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "lock/wait.h"
-#include "supervise/keeper.h"
+#include "supervise/job.h"
 
 /* A longer NAME does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 33
@@ -107,48 +107,37 @@ static void tell_person(const struct lock *lock, const struct options *options)
 }
 
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
-static int write_kept(struct hold *hold, const struct wait *wait, struct error *err)
+static int write_kept(const struct hold_set *set, const struct wait *wait, struct error *err)
 {
 	struct keeper keeper;
 	int result;
 
-	if (keeper_start(&keeper, hold, wait, err) < 0)
+	if (keeper_start(&keeper, set, wait, err) < 0)
 		return -1;
-	result = write_grant(hold->lock, wait->options->json, err);
+	result = write_grant(&set->holds->lock, wait->options->json, err);
 	keeper_leave(&keeper, result == 0);
 	return result;
 }
 
 /* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing. */
-static int hand_out(const struct wait *wait, struct lock *lock, struct client *client,
-		    struct error *err)
+static int hand_out(const struct wait *wait, struct hold *hold, struct error *err)
 {
+	const struct hold_set set = {.holds = hold,
+				     .count = 1,
+				     .messenger = wait->messenger,
+				     .timeout_ms = wait->options->connect_timeout_ms};
 	const bool is_by_hand = wait->pidfd < 0;
 	struct error ignored;
-	struct hold hold;
 	int result;
 
-	hold_init(&hold, lock, client, wait->messenger, wait->options->connect_timeout_ms);
-	result = is_by_hand ? write_grant(lock, wait->options->json, err)
-			    : write_kept(&hold, wait, err);
+	hold_set_take(&set, hold);
+	result = is_by_hand ? write_grant(&hold->lock, wait->options->json, err)
+			    : write_kept(&set, wait, err);
 	if (result < 0)
-		hold_release(&hold, lock->deadline_ms, &ignored);
+		hold_release(hold, hold->lock.deadline_ms, &ignored);
 	else if (is_by_hand)
-		tell_person(lock, wait->options);
-	client_close(client);
+		tell_person(&hold->lock, wait->options);
 	return result;
-}
-
-static int get_and_hand_out(const struct wait *wait, struct lock *lock, struct client *client,
-			    int *status, struct error *err)
-{
-	int signo;
-
-	if (wait_for_lock(wait, lock, client, &signo, err) != WAIT_GRANTED) {
-		client_close(client);
-		return wait_result_carry_out(wait->messenger, wait->options, signo, err, status);
-	}
-	return hand_out(wait, lock, client, err);
 }
 
 static int run_acquire(const struct invocation *invocation, int *status, struct error *err)
@@ -156,25 +145,29 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 	const struct options *options = invocation->options;
 	char text[BY_MAX_BYTES];
 	char *const words[] = {text, NULL};
-	int result;
+	int result, signo = 0;
 	struct signal_fd signals;
 	struct deadline_poll loop;
-	struct lock lock;
-	struct client client;
+	struct hold hold;
 	struct wait wait = {.options = options,
 			    .messenger = invocation->messenger,
 			    .signals = &signals,
+			    .signo = &signo,
 			    .loop = &loop};
 
 	if (pin_process(options->while_pid, &wait.pidfd, err) < 0)
 		return -1;
 	describe(text, options->while_pid, options->reason);
-	if (lock_init(&lock, invocation->argv[0], options->while_pid ? LOCK_ACQUIRE : LOCK_BY_HAND,
-		      options, words, err) < 0 ||
+	if (lock_init(&hold.lock, invocation->argv[0],
+		      options->while_pid ? LOCK_ACQUIRE : LOCK_BY_HAND, options, words, err) < 0 ||
 	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
-	client_init(&client, invocation->server, options->connect_timeout_ms);
-	result = get_and_hand_out(&wait, &lock, &client, status, err);
+	client_init(&hold.client, invocation->server, options->connect_timeout_ms);
+	if (wait_for_lock(&wait, &hold, err) == WAIT_GRANTED)
+		result = hand_out(&wait, &hold, err);
+	else
+		result = wait_result_carry_out(invocation->messenger, options, signo, err, status);
+	client_close(&hold.client);
 	deadline_poll_close(&loop);
 	signal_fd_close(&signals);
 	if (wait.pidfd >= 0)

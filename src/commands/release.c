@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "commands/owner_call.h"
 #include "lock/lock_list.h"
-#include "lock/owner_call.h"
 #include "redis/reply.h"
 
 /* Prints which process held the lock; by is "" if nobody knows. --stop may wait for long after

@@ -1,6 +1,6 @@
 /* fairlock renew: gives a held lock a fresh lease. */
 #include "base/clock.h"
-#include "lock/owner_call.h"
+#include "commands/owner_call.h"
 
 static int run_renew(const struct invocation *invocation, int *status, struct error *err)
 {

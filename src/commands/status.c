@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "commands/look.h"
-#include "lock/grants.h"
 #include "lock/lock.h"
+#include "lock/lock_list.h"
 #include "redis/reply.h"
 
 #define STATE_MAX_BYTES 128

@@ -1,14 +1,13 @@
 /* fairlock wrap: runs COMMAND while holding the lock. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <sys/wait.h>
 
 #include "cli/command.h"
 #include "supervise/exec_path.h"
+#include "supervise/job.h"
 #include "supervise/processes.h"
-#include "supervise/wrapper.h"
 
 #define DEFAULT_KILL_AFTER_MS 10000
 
@@ -42,13 +41,12 @@ static int end_as_command(const struct job *job, const struct ending *ending, in
 	return 0;
 }
 
-static int get_and_run(const struct job *job, const struct wanted_locks *wanted, int *status,
-		       struct error *err)
+static int get_and_run(struct job *job, int *status, struct error *err)
 {
 	struct standby standby = {0};
 	struct ending ending;
 	int signo = 0;
-	const enum wait_event event = take_locks(job, wanted, &standby, &signo, err);
+	const enum wait_event event = take_locks(job, &standby, &signo, err);
 
 	*status = STATUS_OK;
 	if (event == WAIT_DONE)
@@ -60,16 +58,15 @@ static int get_and_run(const struct job *job, const struct wanted_locks *wanted,
 	return end_as_command(job, &ending, status, err);
 }
 
-static int open_and_run(const struct job *job, struct signal_fd *signals,
-			const struct wanted_locks *wanted, int *status, struct error *err)
+static int open_and_run(struct job *job, struct signal_fd *signals, int *status, struct error *err)
 {
 	int result;
 
-	if (take_locks_init(job, wanted, err) < 0 || signal_fd_open(signals, err) < 0 ||
+	if (take_locks_init(job, err) < 0 || signal_fd_open(signals, err) < 0 ||
 	    deadline_poll_open(job->loop, err) < 0)
 		return -1;
 	ground_look(job->ground);
-	result = get_and_run(job, wanted, status, err);
+	result = get_and_run(job, status, err);
 	ground_leave(job->ground);
 	deadline_poll_close(job->loop);
 	signal_fd_close(signals);
@@ -83,37 +80,28 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	char *shell[] = {sh, dash_c, (char *)(uintptr_t)options->shell_command, NULL};
 	char *const *argv = options->shell_command ? shell : invocation->argv + 1;
 	const int64_t lease_ms = options->lease_ms ? options->lease_ms : DEFAULT_LEASE_MS;
-	struct wanted_locks wanted = {0};
 	struct signal_fd signals;
 	struct deadline_poll loop;
 	struct ground ground;
-	struct member one;
-	struct hold_set set = {.members = &one,
+	static struct hold holds[HOLDS_MAX]; /* most of it never touched */
+	struct hold_set set = {.holds = holds,
 			       .messenger = invocation->messenger,
 			       .timeout_ms = options->connect_timeout_ms};
 	struct job job = {.options = options,
 			  .messenger = invocation->messenger,
 			  .signals = &signals,
 			  .loop = &loop,
+			  .name = invocation->argv[0],
 			  .set = &set,
 			  .server = invocation->server,
 			  .ground = &ground,
 			  .argv = argv,
 			  .kill_after_ms = options->kill_after_ms};
-	int result;
 
 	if (job.kill_after_ms < 0)
 		job.kill_after_ms = MIN(lease_ms / 3, DEFAULT_KILL_AFTER_MS);
 	shorten(job.shown, *argv[0] ? argv[0] : "''");
-	wanted_locks_sort(&wanted, invocation->argv[0], options);
-	set.count = wanted.count;
-	if (set.count > 1 && !(set.members = calloc((size_t)set.count, sizeof(one))))
-		return fail(err, STATUS_OS, "cannot take %d locks: out of memory", set.count);
-	job.lock = &set.members[wanted.at].lock;
-	result = open_and_run(&job, &signals, &wanted, status, err);
-	if (set.members != &one)
-		free(set.members);
-	return result;
+	return open_and_run(&job, &signals, status, err);
 }
 
 const struct command wrap_command = {

@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 #include "cli/command.h"
-#include "lock/grants.h"
+#include "lock/lock_list.h"
 #include "redis/cluster_nodes.h"
 
 /* A server tells these facts about itself, as far as this user may ask. */

@@ -29,29 +29,30 @@
 /* ---- Renewals ---- */
 
 /* A holder gives a connection up soon: the server may have moved, and the lease does not wait. */
-static void hurry(const struct hold *hold, int64_t timeout_ms)
+static void hurry(struct hold *hold, int64_t timeout_ms)
 {
-	const int64_t least_ms = earliest(HURRY_MIN_MS, hold->lock->lease_ms / 4);
-	struct client *client = hold->client;
+	const int64_t least_ms = earliest(HURRY_MIN_MS, hold->lock.lease_ms / 4);
+	struct client *client = &hold->client;
 
 	if (timeout_ms < least_ms)
 		timeout_ms = least_ms;
 	client->timeout_ms = earliest(hold->patience_ms, timeout_ms);
 	connection_set_timeout(&client->connection, client->timeout_ms);
-	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock->lease_ms / 20);
+	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock.lease_ms / 20);
 }
 
-void hold_init(struct hold *hold, struct lock *lock, struct client *client,
-	       struct messenger *messenger, int64_t timeout_ms)
+void hold_set_take(const struct hold_set *set, struct hold *hold)
 {
+	const struct lock *lock = &hold->lock;
+	struct client *client = &hold->client;
 	char channel[CHANNEL_MAX_BYTES];
 
-	*hold = (struct hold){.lock = lock,
-			      .client = client,
-			      .messenger = messenger,
+	*hold = (struct hold){.lock = *lock,
+			      .client = *client,
+			      .messenger = set->messenger,
 			      .ends_ms = lock->deadline_ms,
-			      .patience_ms = timeout_ms};
-	client->connection.story.messenger = messenger;
+			      .patience_ms = set->timeout_ms};
+	client->connection.story.messenger = set->messenger;
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
@@ -64,8 +65,8 @@ static void renew(struct hold *hold)
 {
 	struct request request;
 
-	wire_renew(hold->lock, &request);
-	client_request(hold->client, &request);
+	wire_renew(&hold->lock, &request);
+	client_request(&hold->client, &request);
 	hold->renew_ms = NEVER_MS;
 	pace_take(&hold->pace);
 }
@@ -73,30 +74,30 @@ static void renew(struct hold *hold)
 static void lose(struct hold *hold, const struct renew_reply *reply)
 {
 	/* stopping COMMAND */
-	const size_t room = message_room("lost lock %s: it is held by  now; stopping ",
-					 hold->lock->keys.shown) -
-			    SHORT_CHARACTERS;
+	const size_t room =
+		message_room("lost lock %s: it is held by  now; stopping ", hold->lock.keys.shown) -
+		SHORT_CHARACTERS;
 	char holder[OWNER_SHOWN_BYTES];
 
+	const bool is_forced = strcmp(reply->why, "forced") == 0;
+	const bool is_taken = strcmp(reply->why, "taken") == 0;
+
 	/* DEL and the end of a lease publish nothing: a message means a release */
-	hold->state = hold->is_told && hold->lock->kind == LOCK_ACQUIRE ? HOLD_RELEASED : HOLD_LOST;
-	if (strcmp(reply->why, "forced") == 0) {
-		hold->state = HOLD_LOST;
-		snprintf(hold->why, sizeof(hold->why), "somebody broke it by force");
-	} else if (strcmp(reply->why, "taken") == 0 && *reply->by) {
-		owner_show(holder, room, reply->by);
-		snprintf(hold->why, sizeof(hold->why), "it is held by %s now", holder);
-	} else if (strcmp(reply->why, "taken") == 0) {
-		snprintf(hold->why, sizeof(hold->why), "somebody else holds it now");
-	} else {
-		snprintf(hold->why, sizeof(hold->why), "its lease ended or its key was deleted");
-	}
+	hold->state = !is_forced && hold->is_told && hold->lock.kind == LOCK_ACQUIRE ? HOLD_RELEASED
+										     : HOLD_LOST;
+	snprintf(hold->why, sizeof(hold->why), "%s",
+		 is_forced  ? "somebody broke it by force"
+		 : is_taken ? "somebody else holds it now"
+			    : "its lease ended or its key was deleted");
+	if (is_taken && *reply->by)
+		snprintf(hold->why, sizeof(hold->why), "it is held by %s now",
+			 owner_show(holder, room, reply->by));
 }
 
 /* token: the one that the lock had before. left_ms: how much of the lease was left. */
 static void tell_renewal(const struct hold *hold, const char *token, int64_t left_ms)
 {
-	const struct lock *lock = hold->lock;
+	const struct lock *lock = &hold->lock;
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 
 	if (strcmp(lock->token, token) != 0)
@@ -106,14 +107,14 @@ static void tell_renewal(const struct hold *hold, const char *token, int64_t lef
 	if (hold->state == HOLD_HELD)
 		message_step(
 			hold->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
-			lock->keys.shown, duration_show(took, clock_ms() - hold->client->sent_ms),
+			lock->keys.shown, duration_show(took, clock_ms() - hold->client.sent_ms),
 			duration_show(left, left_ms), *hold->why ? ", but " : "", hold->why);
 }
 
 static void renewed(struct hold *hold)
 {
-	struct lock *lock = hold->lock;
-	struct client *client = hold->client;
+	struct lock *lock = &hold->lock;
+	struct client *client = &hold->client;
 	const int64_t left_ms = hold->ends_ms - client->sent_ms;
 	char token[TOKEN_MAX_BYTES];
 	struct renew_reply reply;
@@ -163,11 +164,11 @@ static void renewed(struct hold *hold)
 void hold_expire(struct hold *hold)
 {
 	hold->state = HOLD_EXPIRED;
-	if (hold->client->error.status)
-		snprintf(hold->why, sizeof(hold->why), "%s", hold->client->error.text);
+	if (hold->client.error.status)
+		snprintf(hold->why, sizeof(hold->why), "%s", hold->client.error.text);
 	else if (!*hold->why)
 		snprintf(hold->why, sizeof(hold->why), "%s",
-			 hold->client->phase == REQUEST_CONFIRMING
+			 hold->client.phase == REQUEST_CONFIRMING
 				 ? "too few replicas confirmed it"
 				 : "its lease could not be renewed in time");
 }
@@ -175,7 +176,7 @@ void hold_expire(struct hold *hold)
 /* Returns false when nothing more is to be done now. */
 static bool step(struct hold *hold)
 {
-	struct client *client = hold->client;
+	struct client *client = &hold->client;
 	/* the answer to a renewal that left in time may have come, and count */
 	const bool is_over = clock_ms() >= hold->ends_ms;
 	enum client_event event;
@@ -211,23 +212,10 @@ static bool step(struct hold *hold)
 		break;
 	case CLIENT_REFUSED:
 		/* a refusal is not a loss of the lock: the deadline decides */
-		hold->renew_ms = clock_ms() + hold->lock->lease_ms / 20;
+		hold->renew_ms = clock_ms() + hold->lock.lease_ms / 20;
 		break;
 	}
 	return hold->state == HOLD_HELD;
-}
-
-void hold_step(struct hold *hold)
-{
-	for (int events = 0; events < EVENTS_AT_ONCE && step(hold); events++)
-		;
-}
-
-int64_t hold_wait(const struct hold *hold, struct pollfd *slot)
-{
-	const int64_t wake = earliest(client_wait(hold->client, slot), hold->renew_ms);
-
-	return earliest(wake, hold->ends_ms);
 }
 
 const char *hold_lost_why(const struct hold *hold)
@@ -254,99 +242,75 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 
 	/* a renewal that is not answered soon never will be: the connection is no good */
 	if (clock_ms() < hold->ends_ms)
-		client_finish(hold->client,
+		client_finish(&hold->client,
 			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
 	else
-		client_cancel(hold->client); /* one that has not left must not leave now */
-	wire_release(hold->lock, &request);
-	if (client_call(hold->client, &request, until_ms, true, err) < 0 ||
-	    lock_read_release(hold->client->reply, &outcome, err) < 0)
+		client_cancel(&hold->client); /* one that has not left must not leave now */
+	wire_release(&hold->lock, &request);
+	if (client_call(&hold->client, &request, until_ms, true, err) < 0 ||
+	    lock_read_release(hold->client.reply, &outcome, err) < 0)
 		return -1;
 	if (outcome != RELEASED && outcome != RELEASE_KEPT)
 		return fail(err, STATUS_NOT_HELD, "cannot release lock %s: it is not held any more",
-			    hold->lock->keys.shown);
+			    hold->lock.keys.shown);
 	return outcome == RELEASE_KEPT;
 }
 
-/* The words of a failed request do not name the lock. */
-static void tell_failure(struct messenger *messenger, const char *name, const struct error *err)
-{
-	char cause[OWNER_SHOWN_BYTES];
-
-	if (err->status == STATUS_NOT_HELD)
-		message(messenger, LOG_ERR, "%s", err->text);
-	else
-		message(messenger, LOG_ERR, "giving back lock %s: %s", name,
-			shorten_to(cause, message_room("giving back lock %s: ", name), err->text));
-}
-
-void hold_release_and_tell(struct hold *hold, int64_t until_ms)
+static void release_and_tell(struct hold *hold, int64_t until_ms)
 {
 	struct messenger *messenger = hold->messenger;
-	const char *name = hold->lock->keys.shown;
+	const char *name = hold->lock.keys.shown;
 	const int64_t from_ms = clock_ms();
-	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES];
+	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES], cause[OWNER_SHOWN_BYTES];
 	struct error err;
 	const int result = hold_release(hold, until_ms, &err);
 
 	duration_show(took, clock_ms() - from_ms);
-	duration_show(held, from_ms - hold->lock->since_ms);
-	if (result < 0)
-		tell_failure(messenger, name, &err);
+	duration_show(held, from_ms - hold->lock.since_ms);
+	if (result < 0 && err.status == STATUS_NOT_HELD)
+		message(messenger, LOG_ERR, "%s", err.text);
+	else if (result < 0) /* the words of a failed request do not name the lock */
+		message(messenger, LOG_ERR, "giving back lock %s: %s", name,
+			shorten_to(cause, message_room("giving back lock %s: ", name), err.text));
 	else
 		message_event(messenger, LOG_INFO, "gave lock %s back in %s, held for %s%s", name,
 			      took, held,
 			      result > 0 ? "; the server keeps it for the rest of --min-hold" : "");
 }
 
-/* Frees the lock of a hold that has expired, if the server still has it. */
-static void let_go(struct hold *hold)
-{
-	struct request request;
-	struct error ignored;
-
-	client_cancel(hold->client);
-	wire_release(hold->lock, &request);
-	client_call(hold->client, &request, clock_ms() + LEAST_MS, false, &ignored);
-}
-
 /* ---- Sets ---- */
 
-void hold_set_take(const struct hold_set *set, struct member *member)
-{
-	hold_init(&member->hold, &member->lock, &member->client, set->messenger, set->timeout_ms);
-}
-
-struct member *hold_set_next(const struct hold_set *set, int *at)
+struct hold *hold_set_next(const struct hold_set *set, int *at)
 {
 	while (*at < set->count) {
-		struct member *member = &set->members[(*at)++];
+		struct hold *hold = &set->holds[(*at)++];
 
-		if (member->hold.state == HOLD_HELD)
-			return member;
+		if (hold->state == HOLD_HELD)
+			return hold;
 	}
 	return NULL;
 }
 
-struct member *hold_set_step(const struct hold_set *set)
+struct hold *hold_set_step(const struct hold_set *set)
 {
-	struct member *member;
+	struct hold *hold;
 
-	for (int at = 0; (member = hold_set_next(set, &at));) {
-		hold_step(&member->hold);
-		if (member->hold.state != HOLD_HELD)
-			return member;
+	for (int at = 0; (hold = hold_set_next(set, &at));) {
+		for (int events = 0; events < EVENTS_AT_ONCE && step(hold); events++)
+			;
+		if (hold->state != HOLD_HELD)
+			return hold;
 	}
 	return NULL;
 }
 
 const struct hold *hold_set_asked(const struct hold_set *set)
 {
-	const struct member *member;
+	const struct hold *hold;
 
-	for (int at = 0; (member = hold_set_next(set, &at));)
-		if (*member->hold.asked_by)
-			return &member->hold;
+	for (int at = 0; (hold = hold_set_next(set, &at));)
+		if (*hold->asked_by)
+			return hold;
 	return NULL;
 }
 
@@ -354,81 +318,70 @@ int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots)
 {
 	int64_t wake = NEVER_MS;
 
-	for (int i = 0; i < set->count; i++)
-		if (set->members[i].hold.state == HOLD_HELD)
-			wake = earliest(wake, hold_wait(&set->members[i].hold, &slots[i]));
-		else
-			slots[i].fd = -1;
+	for (int i = 0; i < set->count; i++) {
+		const struct hold *hold = &set->holds[i];
+
+		slots[i].fd = -1;
+		if (hold->state != HOLD_HELD)
+			continue;
+		wake = earliest(wake, client_wait(&hold->client, &slots[i]));
+		wake = earliest(wake, earliest(hold->renew_ms, hold->ends_ms));
+	}
 	return wake;
 }
 
-int64_t hold_set_deadline_ms(const struct hold_set *set)
+struct hold *hold_set_start(const struct hold_set *set)
 {
-	int64_t least = NEVER_MS;
-	struct member *member;
-
-	for (int at = 0; (member = hold_set_next(set, &at));)
-		least = earliest(least, member->lock.deadline_ms);
-	return least;
-}
-
-/* The answer to a renewal that is under way, or that failed, may be that the lock was lost. A
- * message since the last renewal may mean that, too. */
-static bool may_start(const struct member *member)
-{
-	return member->lock.kind == LOCK_WRAP && !client_has_request(&member->client) &&
-	       member->client.error.status == STATUS_OK && !member->hold.is_told &&
-	       lock_is_fresh(&member->lock);
-}
-
-/* Tells the server with the next renewal that COMMAND starts, and at once if it must know. The lock
- * becomes one of the kind LOCK_WRAP when the server has confirmed that. */
-static void say_start(struct member *member)
-{
-	if (member->lock.kind == LOCK_WRAP) {
-		member->lock.starts = true;
-	} else if (!member->lock.starts && !client_has_request(&member->client)) {
-		member->lock.starts = true;
-		member->hold.renew_ms = 0;
-	}
-}
-
-struct member *hold_set_start(const struct hold_set *set)
-{
-	struct member *pending = NULL;
+	struct hold *pending = NULL;
 
 	for (int i = set->count - 1; i >= 0; i--) {
-		struct member *member = &set->members[i];
+		struct hold *hold = &set->holds[i];
+		struct lock *lock = &hold->lock;
+		const bool has_request = client_has_request(&hold->client);
 
-		say_start(member);
-		if (!may_start(member))
-			pending = member;
+		/* the next renewal says that COMMAND starts; and at once if the server must know */
+		if (lock->kind != LOCK_WRAP && !lock->starts && !has_request)
+			hold->renew_ms = 0;
+		lock->starts |= lock->kind == LOCK_WRAP || !has_request;
+		/* The lock becomes one of the kind LOCK_WRAP when the server has confirmed that.
+		 * The answer to a renewal that is under way, or that failed, may be that the lock
+		 * was lost. A message since the last renewal may mean that, too. */
+		if (lock->kind != LOCK_WRAP || has_request || hold->client.error.status ||
+		    hold->is_told || !lock_is_fresh(&hold->lock))
+			pending = hold;
 	}
 	for (int i = 0; i < set->count && !pending; i++)
-		set->members[i].lock.starts = false;
+		set->holds[i].lock.starts = false;
 	return pending;
 }
 
 void hold_set_release(const struct hold_set *set, int64_t until_ms)
 {
+	struct request request;
+	struct error ignored;
+
 	for (int i = set->count - 1; i >= 0; i--) {
-		struct hold *hold = &set->members[i].hold;
+		struct hold *hold = &set->holds[i];
 
 		if (until_ms < clock_ms() + LEAST_MS)
 			until_ms = clock_ms() + LEAST_MS;
-		if (hold->state == HOLD_HELD)
-			hold_release_and_tell(hold, earliest(until_ms, hold->ends_ms));
-		else if (hold->state == HOLD_EXPIRED)
-			let_go(hold);
+		if (hold->state == HOLD_HELD) {
+			release_and_tell(hold, earliest(until_ms, hold->ends_ms));
+		} else if (hold->state == HOLD_EXPIRED) {
+			client_cancel(&hold->client);
+			wire_release(&hold->lock, &request);
+			client_call(&hold->client, &request, clock_ms() + LEAST_MS, false,
+				    &ignored);
+		}
 	}
 }
 
 void hold_set_give_up(const struct hold_set *set)
 {
 	for (int i = 0; i < set->count; i++) {
-		struct hold *hold = &set->members[i].hold;
+		struct hold *hold = &set->holds[i];
 
-		hold->lock->end.unused = true;
+		hold->lock.end.unused = true;
 		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
 			hold_expire(hold);
 	}
@@ -439,13 +392,13 @@ void hold_set_give_up(const struct hold_set *set)
 void hold_set_close(const struct hold_set *set)
 {
 	for (int i = 0; i < set->count; i++)
-		client_close(&set->members[i].client);
+		client_close(&set->holds[i].client);
 }
 
 bool hold_set_is_silent(const struct hold_set *set)
 {
 	for (int i = 0; i < set->count; i++)
-		if (!connection_is_silent(&set->members[i].client.connection))
+		if (!connection_is_silent(&set->holds[i].client.connection))
 			return false;
 	return true;
 }
@@ -453,7 +406,7 @@ bool hold_set_is_silent(const struct hold_set *set)
 bool hold_set_is_still(const struct hold_set *set)
 {
 	for (int i = 0; i < set->count; i++)
-		if (!client_is_still(&set->members[i].client))
+		if (!client_is_still(&set->holds[i].client))
 			return false;
 	return true;
 }
@@ -463,6 +416,6 @@ unsigned hold_set_opened(const struct hold_set *set)
 	unsigned opened = 0;
 
 	for (int i = 0; i < set->count; i++)
-		opened += set->members[i].client.connection.opened;
+		opened += set->holds[i].client.connection.opened;
 	return opened;
 }

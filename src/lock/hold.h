@@ -1,4 +1,5 @@
-/* Locks that are held: renews them in time, and gives them back. Knows no processes. */
+/* Locks that one process takes one after the other and then holds: renews them in time, and gives
+ * them back. Knows no processes. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,32 +18,22 @@ enum hold_state {
 	HOLD_EXPIRED,  /* ... or its lease has ended by our clock: the server may still have it */
 };
 
-/* lock->deadline_ms says until when the lock is surely held. */
+/* A lock over a connection of its own: in a cluster several may be on different nodes. The rest is
+ * valid from hold_set_take on. lock.deadline_ms says until when the lock is surely held. */
 struct hold {
-	struct lock *lock;
-	struct client *client;
+	struct lock lock;
+	struct client client;
 	struct messenger *messenger; /* is told of each renewal */
 	enum hold_state state;
 	bool is_told;        /* a message has come since the last renewal */
 	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
 	int64_t renew_ms;    /* when the next renewal is due */
-	int64_t ends_ms;     /* as lock->deadline_ms, but replicas may know nothing of it */
+	int64_t ends_ms;     /* as lock.deadline_ms, but replicas may know nothing of it */
 	int64_t patience_ms; /* the longest timeout of the client */
 	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
 	char why[700];       /* why it is lost, or about to be, for people; or "" */
 	char asked_by[BY_MAX_BYTES]; /* who asks it to stop; "": nobody */
 };
-
-/* Takes over a lock that was just granted over this client. timeout_ms: the longest that the client
- * is to wait for a reply. */
-void hold_init(struct hold *hold, struct lock *lock, struct client *client,
-	       struct messenger *messenger, int64_t timeout_ms);
-
-/* Renews when that is due and reads the server's answers; never waits. Tries an unreachable server
- * again and again until the lease has ended. Then it sends no renewal, and the hold has expired:
- * others may have had the lock, and a server that lost its data after that would take our hold up
- * again. */
-void hold_step(struct hold *hold);
 
 /* The caller counts the hold as expired from now on. */
 void hold_expire(struct hold *hold);
@@ -55,45 +46,32 @@ const char *hold_lost_why(const struct hold *hold);
 const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters,
 			   const struct hold *hold);
 
-/* Fills *slot for poll. Returns when hold_step has something to do. */
-int64_t hold_wait(const struct hold *hold, struct pollfd *slot);
-
 /* Gives the hold back, waiting until until_ms for the server. Returns 0; 1 if the server keeps the
  * lock for the rest of --min-hold; or -1. */
 int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 
-/* The same, and tells how that went. */
-void hold_release_and_tell(struct hold *hold, int64_t until_ms);
-
-/* ---- Several locks that one process takes one after the other and then holds ---- */
-
 #define HOLDS_MAX (ALSO_MAX + 1)
-
-/* One of the locks, over a connection of its own: in a cluster they may be on different nodes. hold
- * is valid from hold_set_take on. */
-struct member {
-	struct lock lock;
-	struct client client;
-	struct hold hold;
-};
 
 /* In the order in which they are taken. Most often it is one lock. */
 struct hold_set {
-	struct member *members;
+	struct hold *holds;
 	int count;
 	struct messenger *messenger;
 	int64_t timeout_ms; /* of the clients */
 };
 
-/* The lock was just granted, or is taken over from another process. */
-void hold_set_take(const struct hold_set *set, struct member *member);
+/* The lock was just granted over its client, or is taken over from another process. */
+void hold_set_take(const struct hold_set *set, struct hold *hold);
 
-/* The next member that is held, from *at on (0 at first), which moves behind it; NULL: none. */
-struct member *hold_set_next(const struct hold_set *set, int *at);
+/* The next one that is held, from *at on (0 at first), which moves behind it; NULL: none. */
+struct hold *hold_set_next(const struct hold_set *set, int *at);
 
-/* Renews the locks when that is due, and reads the server's answers; never waits. Returns a lock
- * that turns out to be held no more: call it again until NULL. */
-struct member *hold_set_step(const struct hold_set *set);
+/* Renews the locks when that is due, and reads the server's answers; never waits. Tries an
+ * unreachable server again and again until the lease has ended. Then it sends no renewal, and the
+ * hold has expired: others may have had the lock, and a server that lost its data after that would
+ * take our hold up again. Returns a lock that turns out to be held no more: call it again until
+ * NULL. */
+struct hold *hold_set_step(const struct hold_set *set);
 
 /* Returns a held lock that somebody asks for (release --stop), or NULL. */
 const struct hold *hold_set_asked(const struct hold_set *set);
@@ -101,14 +79,11 @@ const struct hold *hold_set_asked(const struct hold_set *set);
 /* Fills a slot for each lock. Returns when hold_set_step has something to do. */
 int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots);
 
-/* Until when all of those that are held are surely ours; NEVER_MS if none is held. */
-int64_t hold_set_deadline_ms(const struct hold_set *set);
-
 /* All locks are held: tells the server that COMMAND starts. Returns a lock for which it has not
  * confirmed that yet, that waits for an answer, or that is not fresh (lock_is_fresh): call
  * hold_set_step, and this again.
  * NULL: COMMAND may start, no answer is due, and the next renewals say nothing of a start. */
-struct member *hold_set_start(const struct hold_set *set);
+struct hold *hold_set_start(const struct hold_set *set);
 
 /* Gives back those that are held, the last one first, waiting until until_ms for all of them
  * together, and tells how that went. Frees those that have expired, too, if the server still has

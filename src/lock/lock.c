@@ -87,27 +87,15 @@ static int check_text(const char *name, struct error *err)
 	return 0;
 }
 
-/* The part of a key that a cluster hashes: the text between the first { and the next }, or the
- * whole key if that is empty. Returns its length. */
-static size_t hash_tag(const char *key, const char **tag)
+/* A cluster hashes the text between the first { and the next }, or the whole key if that is empty.
+ * Whether it is the same in NAME and in the other keys, which have NAME behind a prefix, in braces
+ * if it has no {. */
+static bool braces_agree(const char *name)
 {
-	const char *open = strchr(key, '{');
-	const char *close = open ? strchr(open, '}') : NULL;
+	const char *open = strchr(name, '{');
+	const char *close = strchr(open ? open : name, '}');
 
-	if (close == NULL || close == open + 1) {
-		*tag = key;
-		return strlen(key);
-	}
-	*tag = open + 1;
-	return (size_t)(close - open - 1);
-}
-
-static bool share_slot(const char *key, const char *other)
-{
-	const char *tag, *other_tag;
-	size_t length = hash_tag(key, &tag);
-
-	return hash_tag(other, &other_tag) == length && memcmp(tag, other_tag, length) == 0;
+	return open ? close && close > open + 1 : !close;
 }
 
 int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
@@ -134,8 +122,7 @@ int lock_keys_make(struct lock_keys *keys, const char *name, struct error *err)
 		snprintf((char *)keys + derived[i].at, KEY_MAX_BYTES, "%s%s%s%s", prefix,
 			 braces ? "{" : "", name, braces ? "}" : "");
 	}
-	/* The other keys differ only before the first brace. */
-	if (!share_slot(keys->name, keys->queue))
+	if (!braces_agree(name))
 		return fail(
 			err, STATUS_USAGE,
 			"cannot use NAME: its braces would put its keys on different nodes of a cluster");
@@ -162,23 +149,11 @@ static void put_number(char text[NUMBER_MAX_BYTES], int64_t number, int64_t leas
 		snprintf(text, NUMBER_MAX_BYTES, "%" PRId64, number);
 }
 
-static int act_as(struct lock *lock, const char *owner, struct error *err)
-{
-	char shown[SHORT_MAX_BYTES];
-
-	if (!owner_is_valid(owner))
-		return fail(err, STATUS_USAGE,
-			    "cannot act as owner '%s': this is no id; acquire prints the id",
-			    shorten(shown, owner));
-	snprintf(lock->id, sizeof(lock->id), "%s", owner);
-	lock->inherited = &lock->id;
-	lock->inherited_count = 1;
-	return 0;
-}
-
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
 	      const struct options *options, char *const *words, struct error *err)
 {
+	char shown[SHORT_MAX_BYTES];
+
 	memset(lock, 0, sizeof(*lock));
 	if (lock_keys_make(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
 		return -1;
@@ -202,7 +177,16 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
 		snprintf(lock->wish.period, sizeof(lock->wish.period), ONCE_OK "%" PRId64,
 			 options->once_ok_ms);
 	put_number(lock->end.min_hold, options->min_hold_ms, 1);
-	return options->owner ? act_as(lock, options->owner, err) : 0;
+	if (!options->owner)
+		return 0;
+	if (!owner_is_valid(options->owner))
+		return fail(err, STATUS_USAGE,
+			    "cannot act as owner '%s': this is no id; acquire prints the id",
+			    shorten(shown, options->owner));
+	snprintf(lock->id, sizeof(lock->id), "%s", options->owner);
+	lock->inherited = &lock->id;
+	lock->inherited_count = 1;
+	return 0;
 }
 
 const char *lock_slot(const struct lock *lock)
@@ -270,12 +254,10 @@ static void demand_replicas(const struct lock *lock, struct request *request, co
 
 static const char *kind_word(const struct lock *lock)
 {
-	static const char *const words[] = {
-		[LOCK_WRAP] = "w",
-		[LOCK_WRAP_EARLY] = "v",
-		[LOCK_ACQUIRE] = "a",
-		[LOCK_BY_HAND] = "h",
-	};
+	static const char words[][2] = {[LOCK_WRAP] = "w",
+					[LOCK_WRAP_EARLY] = "v",
+					[LOCK_ACQUIRE] = "a",
+					[LOCK_BY_HAND] = "h"};
 
 	return words[lock->starts ? LOCK_WRAP : lock->kind];
 }
@@ -478,18 +460,11 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 	return copy_text(place->ticket, sizeof(place->ticket), reply_text(client->reply, 1));
 }
 
-/* N of =N, which a script says where holders take one of N slots; 0 for any other mode. */
-static int64_t mode_slots(const char *mode)
-{
-	int64_t slots = 0;
-
-	return sscanf(mode, "=%4" SCNd64, &slots) == 1 && slots > 0 ? slots : 0;
-}
-
 /* OWNER BY HELD MODE COUNT NEXT HAND */
 struct holder lock_read_holder(const struct lock *lock, const struct redisReply *reply, size_t at)
 {
 	const char *mode = reply_text(reply, at + 3);
+	int64_t slots = 0;
 
 	if (reply_count(reply) < at + 7)
 		return (struct holder){.owner = "",
@@ -497,12 +472,15 @@ struct holder lock_read_holder(const struct lock *lock, const struct redisReply 
 				       .held_ms = -1,
 				       .next_ms = -1,
 				       .want = lock->wish.mode};
+	/* a script says =N where holders take one of N slots */
+	if (sscanf(mode, "=%4" SCNd64, &slots) != 1 || slots < 0)
+		slots = 0;
 	return (struct holder){
 		.owner = reply_text(reply, at),
 		.by = reply_text(reply, at + 1),
 		.held_ms = within(reply_number(reply, at + 2), -TIMESTAMP_LAST_MS, TTL_MAX_MS),
 		.mode = *mode,
-		.slots = mode_slots(mode),
+		.slots = slots,
 		.count = reply_number(reply, at + 4),
 		.next_ms = within(reply_number(reply, at + 5), -1, TTL_MAX_MS),
 		.by_hand = strcmp(reply_text(reply, at + 6), "1") == 0,
@@ -624,14 +602,6 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 #define CLOCKS_SLACK_MS 20
 #define CLOCKS_SLACK_PART 1000
 
-static bool is_own_channel(const struct lock *lock, const struct client *client)
-{
-	char channel[CHANNEL_MAX_BYTES];
-
-	wire_channel(&lock->keys, lock->request, channel);
-	return client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
-}
-
 /* Converts a time of the server's clock to ours, but to no time before the server's last answer.
  * Returns -1 for a time in our future. Then our clock stood still for a while, as that of a virtual
  * machine does, or the server's was set: we cannot tell how old the message is. */
@@ -654,10 +624,15 @@ bool handover_accept(struct lock *lock, const struct client *client)
 	const bool wants_slot = want_is_slot(lock->wish.mode);
 	char token[TOKEN_MAX_BYTES], ttl[TOKEN_MAX_BYTES], at[TOKEN_MAX_BYTES];
 	char slot[SLOT_MAX_BYTES] = "", form[MESSAGE_MAX_BYTES];
+	char channel[CHANNEL_MAX_BYTES];
 	int64_t ttl_ms, since_ms;
+	bool is_own_channel;
 
-	if (lock->options->replicas > 0 || lock->kind > LOCK_WRAP_EARLY ||
-	    !is_own_channel(lock, client) || !*lock->place.secret ||
+	wire_channel(&lock->keys, lock->request, channel);
+	is_own_channel =
+		client->heard_on >= 0 && strcmp(client->channels[client->heard_on], channel) == 0;
+	if (lock->options->replicas > 0 || lock->kind > LOCK_WRAP_EARLY || !is_own_channel ||
+	    !*lock->place.secret ||
 	    sscanf(client->message, "granted %16[0-9] %16[0-9] %16[0-9] %*s %64[^ ]", token, ttl,
 		   at, slot) != (wants_slot ? 4 : 3))
 		return false;

@@ -29,22 +29,15 @@
 /* Completion takes no longer: somebody waits at a prompt. */
 #define PROMPT_MS 300
 
-static int no_memory(struct error *err)
-{
-	return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
-}
-
 static int add(struct lock_list *names, const char *name, struct client *client, struct error *err)
 {
 	struct found *list = reallocarray(names->list, names->count + 1, sizeof(*list));
-	char *copy;
+	char *copy = list ? strdup(name) : NULL;
 
-	if (!list)
-		return no_memory(err);
-	names->list = list;
-	copy = strdup(name);
+	if (list)
+		names->list = list;
 	if (!copy)
-		return no_memory(err);
+		return fail(err, STATUS_OS, "cannot list locks: %s", strerror(ENOMEM));
 	list[names->count++] = (struct found){.name = copy, .client = client};
 	return 0;
 }
@@ -178,8 +171,11 @@ static int find_at(struct lock_list *names, enum lock_part part, struct client *
 	return result;
 }
 
-static int find(struct lock_list *names, enum lock_part part, struct cluster_nodes *nodes,
-		int64_t until_ms, struct error *err)
+/* Asks the nodes for the names until until_ms. Goes on without nodes of a cluster that do not
+ * answer. Returns 0, or -1 with what it found before something failed. Call lock_list_free in both
+ * cases. */
+static int lock_list_find(struct lock_list *names, enum lock_part part, struct cluster_nodes *nodes,
+			  int64_t until_ms, struct error *err)
 {
 	const char *question =
 		part == LOCK_LOG ? "which locks have a log" : "which locks there are";
@@ -206,17 +202,11 @@ static int find(struct lock_list *names, enum lock_part part, struct cluster_nod
 	return result;
 }
 
-int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-		   struct error *err)
-{
-	return find(names, LOCK_STATE, nodes, until_ms, err);
-}
-
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err)
 {
 	struct lock_list names;
-	int result = find(&names, part, nodes, until_ms, err);
+	int result = lock_list_find(&names, part, nodes, until_ms, err);
 
 	for (size_t i = 0; result == 0 && i < names.count; i++) {
 		const struct found *lock = &names.list[i];
@@ -257,22 +247,8 @@ void lock_list_find_quickly(struct lock_list *names, const struct server *server
 	if (!lock_list_is_reachable(server))
 		return;
 	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, until_ms, &ignored) == 0)
-		lock_list_find(names, &nodes, until_ms, &ignored);
+		lock_list_find(names, LOCK_STATE, &nodes, until_ms, &ignored);
 	cluster_nodes_close(&nodes);
-}
-
-static void tell_unknown(const struct server *server, const struct lock_keys *keys)
-{
-	struct lock_list names;
-	struct nearest nearest;
-
-	lock_list_find_quickly(&names, server);
-	nearest_begin(&nearest, keys->name);
-	for (size_t i = 0; i < names.count; i++)
-		nearest_try(&nearest, names.list[i].name);
-	lock_list_free(&names);
-	complain("no lock %s is known%s%s%s", keys->shown, *nearest.best ? ", did you mean " : "",
-		 nearest.best, *nearest.best ? "?" : "");
 }
 
 /* PTTL is what a user that may only look may call. If the server refuses it, the lock counts as
@@ -282,6 +258,8 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 {
 	const char *const all[] = {keys->state,    keys->log,     keys->name, keys->queue,
 				   keys->timeouts, keys->holders, keys->ours};
+	struct lock_list names;
+	struct nearest nearest;
 
 	*is_known = true;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -293,6 +271,30 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 			return 0;
 	}
 	*is_known = false;
-	tell_unknown(client->connection.server, keys);
+	lock_list_find_quickly(&names, client->connection.server);
+	nearest_begin(&nearest, keys->name);
+	for (size_t i = 0; i < names.count; i++)
+		nearest_try(&nearest, names.list[i].name);
+	lock_list_free(&names);
+	complain("no lock %s is known%s%s%s", keys->shown, *nearest.best ? ", did you mean " : "",
+		 nearest.best, *nearest.best ? "?" : "");
 	return 0;
+}
+
+/* A script that says nothing of itself may write: from version 7 on, a server that takes no writes
+ * (OOM, READONLY, MISCONF, NOREPLICAS) refuses to run it. So one that changes nothing tells. */
+enum grants grants_ask(struct client *client, struct error *why)
+{
+	const struct request script = {.argv = {"EVAL", "#!lua\nreturn 1", "0"}, .argc = 3};
+	/* before version 7; there is no list to insert into */
+	const struct request insert = {
+		.argv = {"LINSERT", "redisson_lock_queue:{fairlock-doctor}", "BEFORE", "", ""},
+		.argc = 5};
+	int result = ask(client, &script, NEVER_MS, why);
+
+	if (result < 0 && why->status == STATUS_BUG && !client->connection.handshake.is_cluster)
+		result = ask(client, &insert, NEVER_MS, why);
+	if (result == 0)
+		return GRANTS_LOCKS;
+	return why->status == STATUS_UNAVAILABLE ? GRANTS_NONE : GRANTS_NOT_KNOWN;
 }

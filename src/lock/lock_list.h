@@ -1,4 +1,5 @@
-/* Finds all locks of a server, for `status`, `log`, `doctor` and completion. */
+/* What a server says of its locks: which there are, and whether they can be taken now; for
+ * `status`, `log`, `doctor` and completion. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,18 +29,12 @@ enum lock_part {
 	LOCK_LOG,
 };
 
-/* Asks the nodes for the names until until_ms (NEVER_MS: as long as it takes). Goes on without
- * nodes of a cluster that do not answer (cluster_nodes_lose). Returns 0, or -1 with what it found
- * before something failed. Call lock_list_free in both cases. */
-int lock_list_find(struct lock_list *names, struct cluster_nodes *nodes, int64_t until_ms,
-		   struct error *err);
-
 /* The caller's function for each lock; client is connected to its node. Returns 0 or -1. */
 typedef int lock_visit(void *data, const char *name, struct client *client, struct error *err);
 
-/* Finds all locks of all nodes in this way, and visits each. If that fails because a
- * node of a cluster has gone away meanwhile, it goes on without the locks of that node. Returns 0,
- * or -1 when a visit has failed for another reason. */
+/* Finds all locks of all nodes until until_ms (NEVER_MS: as long as it takes), and visits each. Goes
+ * on without nodes of a cluster that do not answer, or go away meanwhile (cluster_nodes_lose).
+ * Returns 0, or -1 when something else has failed. */
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err);
 
@@ -56,3 +51,13 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 		    struct error *err);
 
 void lock_list_free(struct lock_list *names);
+
+enum grants {
+	GRANTS_NOT_KNOWN,
+	GRANTS_LOCKS,
+	GRANTS_NONE,
+};
+
+/* Whether the server lets locks be taken. Changes nothing. With GRANTS_NONE *why says what a job
+ * would be told. */
+enum grants grants_ask(struct client *client, struct error *why);

@@ -19,8 +19,6 @@
 #include "output/table.h"
 #include "redis/server.h"
 
-#define UUID_LENGTH 36
-
 /* ---- The processes above us ---- */
 
 /* /proc/PID/stat may be read by all users, unlike the environment of root's processes. */
@@ -96,47 +94,29 @@ bool owner_is_above(const char *owner)
 
 /* ---- Ids ---- */
 
-/* Returns the place for the next one. */
-static char *put_byte(char *text, uint8_t byte)
-{
-	*text++ = SECRET_DIGITS[byte >> 4];
-	*text++ = SECRET_DIGITS[byte & 0x0f];
-	return text;
-}
-
 int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 {
 	struct process us;
-	uint32_t mark = 0;
-	uint8_t b[16];
+	uint32_t w[4];
 
-	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+	if (getrandom(w, sizeof(w), 0) != sizeof(w))
 		return fail(err, STATUS_OS, "cannot get random bytes: %s", strerror(errno));
+	w[1] = (w[1] & 0xffff0fff) | 0x4000;
+	w[2] = (w[2] & 0x3fffffff) | 0x80000000;
 	if (look_at_us(&us))
-		mark = us.mark;
-	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
-	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-	for (size_t i = 0; mark && i < sizeof(mark); i++)
-		b[12 + i] = (uint8_t)(mark >> (24 - 8 * i));
-	for (size_t i = 0; i < sizeof(b); i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			*id++ = '-';
-		id = put_byte(id, b[i]);
-	}
-	snprintf(id, OWNER_MAX_BYTES - UUID_LENGTH, ":%d", (int)getpid());
+		w[3] = us.mark;
+	snprintf(id, OWNER_MAX_BYTES, "%08x-%04x-%04x-%04x-%04x%08x:%d", w[0], w[1] >> 16,
+		 w[1] & 0xffff, w[2] >> 16, w[2] & 0xffff, w[3], (int)getpid());
 	return 0;
 }
 
 void owner_draw_secret(char secret[SECRET_BYTES])
 {
-	uint8_t b[SECRET_BYTES / 2];
+	uint64_t dice;
 
 	*secret = '\0';
-	if (getrandom(b, sizeof(b), 0) != sizeof(b))
-		return;
-	for (size_t i = 0; i < sizeof(b); i++)
-		secret = put_byte(secret, b[i]);
-	*secret = '\0';
+	if (getrandom(&dice, sizeof(dice), 0) == sizeof(dice))
+		snprintf(secret, SECRET_BYTES, "%016" PRIx64, dice);
 }
 
 static bool is_owner(const char *word, size_t length)
@@ -150,23 +130,18 @@ bool owner_is_valid(const char *id)
 	return is_owner(id, strlen(id));
 }
 
-static bool is_listed(char (*ids)[OWNER_MAX_BYTES], int count, const char *word, size_t length)
-{
-	for (int i = 0; i < count; i++)
-		if (strncmp(ids[i], word, length) == 0 && ids[i][length] == '\0')
-			return true;
-	return false;
-}
-
 /* Adds the owner ids of a variable. Returns how many there are then. */
 static int list_owners(char (*ids)[OWNER_MAX_BYTES], int count, const char *variable)
 {
 	const char *word = getenv(variable);
 
 	while (word && *word && count < HELD_MAX) {
-		size_t length = strcspn(word, " ");
+		const size_t length = strcspn(word, " ");
+		bool is_new = is_owner(word, length);
 
-		if (is_owner(word, length) && !is_listed(ids, count, word, length)) {
+		for (int i = 0; i < count && is_new; i++)
+			is_new = strncmp(ids[i], word, length) != 0 || ids[i][length] != '\0';
+		if (is_new) {
 			memcpy(ids[count], word, length);
 			ids[count++][length] = '\0';
 		}
@@ -378,11 +353,6 @@ static int64_t wanted_slots(const struct holder *holder)
 	return is_other || (slots == 1 && holder->count > 1) ? 0 : slots;
 }
 
-static bool has_slots(const struct holder *holder)
-{
-	return holder->mode == MODE_SLOT && (holder->count > 1 || want_slots(holder->want) > 1);
-}
-
 bool holder_is_of_other_count(const struct holder *holder)
 {
 	return holder->slots > 0 && *holder->want == '#' &&
@@ -395,26 +365,6 @@ static bool fits(const struct holder *holder)
 	if (holder->mode == MODE_SLOT)
 		return !holder_is_of_other_count(holder) && holder->count < wanted_slots(holder);
 	return strcmp(holder->want, MODE_SHARED) == 0 && holder->mode == MODE_SHARED[0];
-}
-
-/* Writes BEFORE, who the holder is, and BEHIND if there is room for it. */
-static void say_owner(char text[OWNER_SHOWN_BYTES], size_t characters, const char *before,
-		      const struct holder *holder, const char *behind)
-{
-	size_t taken = strlen(before) + strlen(behind), room = HOLDER_CHARACTERS;
-	char owner[OWNER_SHOWN_BYTES];
-
-	if (taken + HOLDER_CHARACTERS > characters) {
-		taken -= strlen(behind);
-		behind = "";
-	}
-	if (characters > taken + HOLDER_CHARACTERS)
-		room = characters - taken;
-	if (*holder->by)
-		show_owner(owner, room, holder->by, holder->held_ms < -1);
-	else
-		shorten_to(owner, room, holder->owner);
-	snprintf(text, OWNER_SHOWN_BYTES, "%s%s%s", before, owner, behind);
 }
 
 static void say_slots(char text[OWNER_SHOWN_BYTES], const struct holder *holder)
@@ -449,37 +399,35 @@ static void say_by_hand(char text[OWNER_SHOWN_BYTES], const struct holder *holde
 		 *process.reason ? ": " : "", shorten(reason, process.reason));
 }
 
-static void say_shared(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
+/* "held by", who the holder is, and how many others, or for how long, if there is room for that. A
+ * lock that --min-hold keeps is held by nobody: its last holder has ended. */
+static void say_holder(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
 {
+	const bool is_kept = holder->count <= 1 && holder->held_ms < -1;
 	const int64_t others = holder->count - 1;
-	char behind[64];
+	char before[TIMESTAMP_MAX_BYTES + 32] = "held by ", behind[64] = "";
+	char time[DURATION_MAX_BYTES], until[TIMESTAMP_MAX_BYTES], owner[OWNER_SHOWN_BYTES] = "";
+	size_t taken, room = HOLDER_CHARACTERS;
 
-	snprintf(behind, sizeof(behind), " and %" PRId64 " other%s", others,
-		 others == 1 ? " that shares it" : "s that share it");
-	say_owner(text, characters, "held by ", holder, behind);
-}
-
-/* A lock that --min-hold keeps is held by nobody: its last holder has ended. */
-static void say_kept(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
-{
-	char until[TIMESTAMP_MAX_BYTES], kept[TIMESTAMP_MAX_BYTES + 32];
-
-	timestamp_until(until, -holder->held_ms, wall_ms());
-	snprintf(kept, sizeof(kept), "kept until %s%s", until,
-		 *holder->by ? " by --min-hold of " : "");
+	if (others > 0)
+		snprintf(behind, sizeof(behind), " and %" PRId64 " other%s", others,
+			 others == 1 ? " that shares it" : "s that share it");
+	else if (is_kept)
+		snprintf(before, sizeof(before), "kept until %s%s",
+			 timestamp_until(until, -holder->held_ms, wall_ms()),
+			 *holder->by ? " by --min-hold of " : "");
+	else if (holder->held_ms >= 0)
+		snprintf(behind, sizeof(behind), " for %s", duration_show(time, holder->held_ms));
+	if (strlen(before) + strlen(behind) + HOLDER_CHARACTERS > characters)
+		*behind = '\0';
+	taken = strlen(before) + strlen(behind);
+	if (characters > taken + HOLDER_CHARACTERS)
+		room = characters - taken;
 	if (*holder->by)
-		say_owner(text, characters, kept, holder, "");
-	else
-		strcpy(text, kept);
-}
-
-static void say_one(char text[OWNER_SHOWN_BYTES], size_t characters, const struct holder *holder)
-{
-	char time[DURATION_MAX_BYTES], since[DURATION_MAX_BYTES + 8] = "";
-
-	if (holder->held_ms >= 0)
-		snprintf(since, sizeof(since), " for %s", duration_show(time, holder->held_ms));
-	say_owner(text, characters, "held by ", holder, since);
+		show_owner(owner, room, holder->by, holder->held_ms < -1);
+	else if (!is_kept)
+		shorten_to(owner, room, holder->owner);
+	snprintf(text, OWNER_SHOWN_BYTES, "%s%s%s", before, owner, behind);
 }
 
 const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
@@ -490,16 +438,12 @@ const char *holder_show(char text[OWNER_SHOWN_BYTES], size_t characters,
 	if (holder_is_of_other_count(holder))
 		snprintf(text, OWNER_SHOWN_BYTES, "all others take one of %" PRId64 " slots",
 			 holder->slots);
-	else if (has_slots(holder))
+	else if (holder->mode == MODE_SLOT && (holder->count > 1 || want_slots(holder->want) > 1))
 		say_slots(text, holder);
-	else if (holder->count > 1)
-		say_shared(text, characters, holder);
-	else if (holder->held_ms < -1)
-		say_kept(text, characters, holder);
-	else if (holder->by_hand && *holder->by)
+	else if (holder->count <= 1 && holder->held_ms >= -1 && holder->by_hand && *holder->by)
 		say_by_hand(text, holder);
 	else
-		say_one(text, characters, holder);
+		say_holder(text, characters, holder);
 	length = strlen(text);
 	if (holder->is_last && fits(holder))
 		snprintf(text + length, OWNER_SHOWN_BYTES - length, ", but others asked first");

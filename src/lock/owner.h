@@ -19,7 +19,6 @@
 
 struct table_row;
 
-#define SECRET_DIGITS "0123456789abcdef"
 #define SECRET_BYTES 17
 
 /* Writes a fresh owner id of this process. */

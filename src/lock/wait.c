@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,11 +19,33 @@
 #include "redis/client.h"
 #include "redis/reply.h"
 
-/* ---- What a waiter knows about its lock ---- */
+/* ---- One wait, from the first request to the grant or to leaving ---- */
 
-/* More than any server has, whatever a server says. */
-#define COUNT_MAX 100000000
+enum wait_phase {
+	PHASE_ASKING, /* the server has not queued us yet */
+	PHASE_QUEUED,
+	PHASE_GRANTED, /* the wait is over */
+	PHASE_DONE, /* it is, too; --once-ok: a COMMAND has ended with 0, so nothing is to be run */
+};
 
+/* When something is to be done; NEVER_MS: not at all. */
+struct wait_times {
+	int64_t sign_ms;   /* asking again, if no message comes */
+	int64_t watch_ms;  /* asking again, because a message came */
+	int64_t view_ms;   /* the next view for the line, at the earliest */
+	int64_t report_ms; /* the next report */
+	int64_t outage_ms; /* telling that the server is away; 0: it is not; NEVER_MS: it is told */
+	int64_t above_ms;  /* looking whether a process above us holds the lock */
+};
+
+/* The guard stands by to run COMMAND, on the connections that are open when it is made. */
+struct wait_standby {
+	bool is_wanted;
+	bool is_there;
+	unsigned opened;
+};
+
+/* What a waiter knows about its lock. */
 struct waiter_view {
 	bool is_known; /* there has been an answer */
 	int64_t at_ms; /* when the last one was true */
@@ -33,26 +56,61 @@ struct waiter_view {
 	char by[BY_MAX_BYTES];
 };
 
-static int64_t count_at(const struct redisReply *list, size_t index)
-{
-	const long long value = reply_number(list, index);
+/* The waiting line. Standard error must be our controlling terminal. The line stands at the cursor,
+ * and the cursor at its beginning, so that any other output overwrites it. It is written through a
+ * descriptor of its own, which never blocks: a terminal that Ctrl-S holds up must not cost us our
+ * turn. */
+struct progress {
+	int fd;           /* -1: there is no terminal */
+	int64_t draw_ms;  /* when to draw next; NEVER_MS: not at all */
+	int64_t first_ms; /* not before: most waits are too short to read anything */
+	int taken;        /* columns that the line on the screen takes */
+	bool shown;
+	bool takes_sigtstp; /* SIGTSTP comes through signal_fd */
+	bool plain;         /* the terminal understands nothing but carriage returns */
+	struct terminal terminal;
+};
 
-	return value < 0 ? 0 : earliest(value, COUNT_MAX);
-}
+struct waiting {
+	const struct wait *wait;
+	struct lock *lock;
+	struct client *client;
+	enum wait_phase phase;
+	int64_t until_ms; /* the end of --wait */
+	struct wait_times due;
+	struct pace pace; /* of asking, since any client that may publish can demand it */
+	int late_grants;
+	bool traceless;       /* the server knows nothing of us */
+	bool holder_is_said;  /* the error names the holder, or need not */
+	bool first;           /* in the queue, as far as we know */
+	bool hears_outsiders; /* on the channel of plain Redisson locks */
+	bool viewing;         /* the request under way is for a view only */
+	bool told_no_ttl;
+	bool place_due; /* --verbose: our place in the queue is to be asked for and told ... */
+	int64_t place;  /* ... if it is not this one */
+	struct wait_standby standby;
+	struct waiter_view view;
+	struct progress progress;
+};
+
+/* ---- What a waiter knows about its lock ---- */
+
+/* More than any server has, whatever a server says. */
+#define COUNT_MAX 100000000
 
 /* view PLACE WAITERS, and the holder; a reply that makes no sense leaves what was known. */
-static void read_view(struct waiter_view *view, const struct lock *lock,
-		      const struct client *client)
+static void read_view(struct waiting *w)
 {
-	const struct redisReply *reply = client->reply;
+	const struct redisReply *reply = w->client->reply;
+	struct waiter_view *view = &w->view;
 
 	if (reply_count(reply) < 10 || strcmp(reply_text(reply, 0), "view") != 0)
 		return;
 	view->is_known = true;
-	view->at_ms = client->sent_ms;
-	view->place = count_at(reply, 1);
-	view->waiters = count_at(reply, 2);
-	view->holder = lock_read_holder(lock, reply, 3);
+	view->at_ms = w->client->sent_ms;
+	view->place = MIN(MAX(reply_number(reply, 1), 0), COUNT_MAX);
+	view->waiters = MIN(MAX(reply_number(reply, 2), 0), COUNT_MAX);
+	view->holder = lock_read_holder(w->lock, reply, 3);
 	snprintf(view->owner, sizeof(view->owner), "%s", view->holder.owner);
 	snprintf(view->by, sizeof(view->by), "%s", view->holder.by);
 	view->holder.owner = view->owner;
@@ -60,40 +118,31 @@ static void read_view(struct waiter_view *view, const struct lock *lock,
 	view->holder.is_last = view->place > 1;
 }
 
-/* The holder as it is by now. The texts belong to the view. */
-static struct holder holder_by_now(const struct waiter_view *view)
+/* Writes "place 2 of 3, waited 5s, held by ...", as far as it is known by now, in about so many
+ * characters (at most MESSAGE_CHARACTERS), and not in less than 60. Returns text. */
+static const char *say_view(char text[OWNER_SHOWN_BYTES], size_t characters,
+			    const struct waiting *w)
 {
+	const struct waiter_view *view = &w->view;
+	const bool is_known = view->is_known && w->client->error.status == STATUS_OK;
+	const int64_t waited_ms = clock_ms() - w->lock->place.wanted_ms;
 	const int64_t passed_ms = clock_ms() - view->at_ms;
+	char waited[DURATION_MAX_BYTES], place[64] = "", shown[OWNER_SHOWN_BYTES];
 	struct holder holder = view->holder;
+	size_t taken;
 
+	if (is_known && view->place > 0)
+		snprintf(place, sizeof(place), "place %" PRId64 " of %" PRId64 ", ", view->place,
+			 view->waiters);
+	duration_show(waited, waited_ms - waited_ms % 1000);
+	taken = (size_t)snprintf(text, OWNER_SHOWN_BYTES, "%swaited %s", place,
+				 waited_ms < 1000 ? "0s" : waited);
+	if (!is_known)
+		return text;
 	if (holder.held_ms >= 0)
 		holder.held_ms += passed_ms;
 	/* a lease that has ended meanwhile was renewed, or the next answer knows */
 	holder.next_ms = holder.next_ms < passed_ms ? -1 : holder.next_ms - passed_ms;
-	return holder;
-}
-
-static const char *seconds(char shown[DURATION_MAX_BYTES], int64_t ms)
-{
-	return ms < 1000 ? "0s" : duration_show(shown, ms - ms % 1000);
-}
-
-/* Writes "place 2 of 3, waited 5s, held by ...", as far as it is known, in about so many characters
- * (at most MESSAGE_CHARACTERS), and not in less than 60. Returns text. */
-static const char *say_view(char text[OWNER_SHOWN_BYTES], size_t characters,
-			    const struct waiter_view *view, const struct lock *lock)
-{
-	const struct holder holder = holder_by_now(view);
-	char waited[DURATION_MAX_BYTES], place[64] = "", shown[OWNER_SHOWN_BYTES];
-	size_t taken;
-
-	if (view->is_known && view->place > 0)
-		snprintf(place, sizeof(place), "place %" PRId64 " of %" PRId64 ", ", view->place,
-			 view->waiters);
-	taken = (size_t)snprintf(text, OWNER_SHOWN_BYTES, "%swaited %s", place,
-				 seconds(waited, clock_ms() - lock->place.wanted_ms));
-	if (!view->is_known)
-		return text;
 	characters = characters > taken + 2 + HOLDER_LEAST ? characters - taken - 2 : HOLDER_LEAST;
 	snprintf(text + taken, OWNER_SHOWN_BYTES - taken, ", %s",
 		 *holder.owner ? holder_show(shown, characters, &holder) : "it is free just now");
@@ -112,51 +161,13 @@ static const char *say_view(char text[OWNER_SHOWN_BYTES], size_t characters,
 static const char dim[] = "\033[2m", magenta[] = "\033[35m", plain_again[] = "\033[0m";
 static const char erase[] = "\033[J"; /* also what wrapped when the terminal became narrower */
 
-/* Standard error must be our controlling terminal. The line stands at the cursor, and the cursor at
- * its beginning, so that any other output overwrites it. It is written through a descriptor of its
- * own, which never blocks: a terminal that Ctrl-S holds up must not cost us our turn. */
-struct progress {
-	int fd;           /* -1: there is no terminal */
-	int64_t draw_ms;  /* when to draw next; NEVER_MS: not at all */
-	int64_t first_ms; /* not before: most waits are too short to read anything */
-	int taken;        /* columns that the line on the screen takes */
-	bool shown;
-	bool takes_sigtstp; /* SIGTSTP comes through signal_fd */
-	bool plain;         /* the terminal understands nothing but carriage returns */
-	struct terminal terminal;
-};
-
-/* It is due again in a second; or now, but not before the first drawing. */
-static void progress_put_off(struct progress *line)
+/* It is due so soon, but not before the first drawing. */
+static void progress_due(struct progress *line, int64_t in_ms)
 {
-	if (line->fd >= 0)
-		line->draw_ms = clock_ms() + REDRAW_MS;
-}
-
-static void progress_hurry(struct progress *line)
-{
-	const int64_t now = clock_ms();
+	const int64_t at_ms = clock_ms() + in_ms;
 
 	if (line->fd >= 0)
-		line->draw_ms = now < line->first_ms ? line->first_ms : now;
-}
-
-static void compose(char text[TEXT_MAX_BYTES], const struct progress *line, const struct lock *lock,
-		    const struct waiter_view *view, const char *trouble)
-{
-	static const struct waiter_view nothing = {.is_known = false};
-	const int columns = line->terminal.columns;
-	char name[TEXT_MAX_BYTES / 4], shown[OWNER_SHOWN_BYTES];
-	size_t room;
-
-	terminal_cut(&line->terminal, name, sizeof(name), lock->keys.name, columns / 3);
-	snprintf(text, TEXT_MAX_BYTES,
-		 "%s%s: ", columns < COLUMNS_PREFIX ? "" : "fairlock: ", name);
-	room = (size_t)columns - 1 - count_characters(text);
-	strcat(text, say_view(shown, room < MESSAGE_CHARACTERS ? room : MESSAGE_CHARACTERS,
-			      trouble ? &nothing : view, lock));
-	if (trouble)
-		strcat(strcat(text, "; "), trouble);
+		line->draw_ms = at_ms < line->first_ms ? line->first_ms : at_ms;
 }
 
 /* Takes or leaves SIGTSTP, so that no line stays on the screen of a stopped job. */
@@ -198,7 +209,7 @@ static bool progress_is_seen(struct progress *line)
 	return seen;
 }
 
-static void put_line(struct progress *line, const char *text, int taken, const char *trouble)
+static void put_line(struct progress *line, const char *text, int taken, const char *colour)
 {
 	char bytes[TEXT_MAX_BYTES + 64];
 	const bool coloured = line->terminal.colour && taken > 0;
@@ -208,37 +219,37 @@ static void put_line(struct progress *line, const char *text, int taken, const c
 	if (line->plain)
 		length = snprintf(bytes, sizeof(bytes), "\r%s%*s\r", text, left, "");
 	else
-		length = snprintf(bytes, sizeof(bytes), "\r%s%s%s%s\r",
-				  !coloured ? ""
-				  : trouble ? magenta
-					    : dim,
+		length = snprintf(bytes, sizeof(bytes), "\r%s%s%s%s\r", coloured ? colour : "",
 				  text, coloured ? plain_again : "", erase);
 	if (length > 0 && (size_t)length < sizeof(bytes))
 		(void)!write(line->fd, bytes, (size_t)length);
 	line->taken = taken;
 }
 
-/* trouble: why nothing is known, or NULL. */
-static void progress_draw(struct progress *line, const struct lock *lock,
-			  const struct waiter_view *view, const char *trouble)
+static void draw(struct waiting *w)
 {
-	char text[TEXT_MAX_BYTES];
-	int taken;
+	const char *trouble = w->client->error.status ? w->client->error.text : NULL;
+	struct progress *line = &w->progress;
+	char text[TEXT_MAX_BYTES], name[TEXT_MAX_BYTES / 4], shown[OWNER_SHOWN_BYTES];
+	size_t room;
+	int columns, taken;
 
-	if (clock_ms() < line->first_ms) {
-		progress_hurry(line);
-		return;
-	}
-	progress_put_off(line);
-	if (!progress_is_seen(line))
+	progress_due(line, clock_ms() < line->first_ms ? 0 : REDRAW_MS);
+	if (clock_ms() < line->first_ms || !progress_is_seen(line))
 		return;
 	terminal_measure(&line->terminal, line->fd);
-	if (line->terminal.columns < COLUMNS_LEAST)
+	columns = line->terminal.columns;
+	if (columns < COLUMNS_LEAST)
 		return;
-	compose(text, line, lock, view, trouble);
+	terminal_cut(&line->terminal, name, sizeof(name), w->lock->keys.name, columns / 3);
+	snprintf(text, sizeof(text), "%s%s: ", columns < COLUMNS_PREFIX ? "" : "fairlock: ", name);
+	room = (size_t)columns - 1 - count_characters(text);
+	strcat(text, say_view(shown, room < MESSAGE_CHARACTERS ? room : MESSAGE_CHARACTERS, w));
+	if (trouble)
+		strcat(strcat(text, "; "), trouble);
 	/* the last column stays free: some terminals go on to the next line when it is taken */
-	taken = terminal_cut(&line->terminal, text, sizeof(text), text, line->terminal.columns - 1);
-	put_line(line, text, taken, trouble);
+	taken = terminal_cut(&line->terminal, text, sizeof(text), text, columns - 1);
+	put_line(line, text, taken, trouble ? magenta : dim);
 	line->shown = true;
 }
 
@@ -246,7 +257,7 @@ static void progress_draw(struct progress *line, const struct lock *lock,
 static void progress_clear(struct progress *line)
 {
 	if (line->shown && progress_is_seen(line))
-		put_line(line, "", 0, NULL);
+		put_line(line, "", 0, "");
 	line->shown = false;
 }
 
@@ -258,7 +269,6 @@ static void progress_stop(struct progress *line)
 	change_stop(line, SIG_UNBLOCK);
 	/* here we stop, and are continued */
 	change_stop(line, SIG_BLOCK);
-	progress_hurry(line);
 }
 
 static void progress_close(struct progress *line)
@@ -268,57 +278,7 @@ static void progress_close(struct progress *line)
 		return;
 	change_stop(line, SIG_UNBLOCK);
 	close(line->fd);
-	line->fd = -1;
-	line->draw_ms = NEVER_MS;
 }
-
-/* ---- One wait, from the first request to the grant or to leaving ---- */
-
-enum wait_phase {
-	PHASE_ASKING, /* the server has not queued us yet */
-	PHASE_QUEUED,
-	PHASE_GRANTED,
-	PHASE_DONE, /* --once-ok: a COMMAND has ended with 0, so nothing is to be run */
-};
-
-/* When something is to be done; NEVER_MS: not at all. */
-struct wait_times {
-	int64_t sign_ms;   /* asking again, if no message comes */
-	int64_t watch_ms;  /* asking again, because a message came */
-	int64_t view_ms;   /* the next view for the line, at the earliest */
-	int64_t report_ms; /* the next report */
-	int64_t outage_ms; /* telling that the server is away; 0: it is not; NEVER_MS: it is told */
-	int64_t above_ms;  /* looking whether a process above us holds the lock */
-};
-
-/* The guard stands by to run COMMAND, on the connections that are open when it is made. */
-struct wait_standby {
-	bool is_wanted;
-	bool is_there;
-	unsigned opened;
-};
-
-struct waiting {
-	const struct wait *wait;
-	struct lock *lock;
-	struct client *client;
-	enum wait_phase phase;
-	int64_t until_ms; /* the end of --wait */
-	struct wait_times due;
-	struct pace pace; /* of asking, since any client that may publish can demand it */
-	int late_grants;
-	bool traceless;       /* the server knows nothing of us */
-	bool holder_is_said;  /* the error names the holder, or need not */
-	bool first;           /* in the queue, as far as we know */
-	bool hears_outsiders; /* on the channel of plain Redisson locks */
-	bool viewing;         /* the request under way is for a view only */
-	bool told_no_ttl;
-	bool place_due; /* --verbose: our place in the queue is to be asked for and told ... */
-	int64_t place;  /* ... if it is not this one */
-	struct wait_standby standby;
-	struct waiter_view view;
-	struct progress progress; /* on a terminal */
-};
 
 /* ---- The sentences of a wait that is over ---- */
 
@@ -352,34 +312,48 @@ static void tell_grant(struct messenger *messenger, const struct lock *lock)
 			time, lock->token);
 }
 
-int wait_result_stopped(struct error *err, const struct lock *lock, int signo)
+static int fail_stopped(struct error *err, const struct wait *wait, const struct lock *lock,
+			int signo)
 {
 	char name[SIGNAL_MAX_BYTES];
 
+	*wait->signo = signo;
 	return fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: stopped by signal %s",
 		    lock->keys.shown, signal_show(name, signo));
 }
 
-int wait_result_lost(struct error *err, const struct hold *hold, const struct lock *awaited)
+bool wait_is_stopped(const struct wait *wait, const struct lock *lock, struct error *err)
 {
-	const char *name = hold->lock->keys.shown;
-	const char *when = awaited ? " while waiting for lock " : " before its command began";
-	const char *other = awaited ? awaited->keys.shown : "";
-	const size_t room = message_room("lost lock %s%s%s: ", name, when, other);
-	char why[OWNER_SHOWN_BYTES];
+	const int signo = signal_fd_next_deadly(wait->signals);
 
-	return fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
-		    shorten_to(why, room, hold_lost_why(hold)));
+	return signo && fail_stopped(err, wait, lock, signo) < 0;
 }
 
-int wait_result_asked(struct error *err, const struct hold *hold)
+enum wait_event wait_keep_held(const struct hold_set *held, const struct lock *awaited,
+			       struct error *err)
 {
-	const char *name = hold->lock->keys.shown;
-	const size_t room = message_room("cannot keep lock %s: ", name);
+	const struct hold *lost = hold_set_step(held), *asked = hold_set_asked(held);
+	const char *when = awaited ? " while waiting for lock " : " before its command began";
+	const char *other = awaited ? awaited->keys.shown : "";
 	char why[OWNER_SHOWN_BYTES];
+	const char *name;
+	size_t room;
 
-	return fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
-		    hold_asked_why(why, room, hold));
+	if (lost) {
+		name = lost->lock.keys.shown;
+		room = message_room("lost lock %s%s%s: ", name, when, other);
+		fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
+		     shorten_to(why, room, hold_lost_why(lost)));
+		return WAIT_LOST;
+	}
+	if (asked) {
+		name = asked->lock.keys.shown;
+		room = message_room("cannot keep lock %s: ", name);
+		fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
+		     hold_asked_why(why, room, asked));
+		return WAIT_FAILED;
+	}
+	return WAIT_GRANTED;
 }
 
 /* A hold that encloses this process has another mode. To wait for its end would be to wait for
@@ -510,17 +484,6 @@ static int64_t ask_again_ms(const struct waiting *w)
 	return w->viewing ? NEVER_MS : earliest(w->due.sign_ms, w->due.watch_ms);
 }
 
-static void request_view(struct waiting *w)
-{
-	struct request request;
-
-	wire_look(&w->lock->keys, &request, "view");
-	wire_add(&request, w->lock->request);
-	client_request(w->client, &request);
-	w->viewing = true;
-	progress_put_off(&w->progress);
-}
-
 /* ---- What the user sees meanwhile: a line on a terminal, reports, outages ---- */
 
 /* The line is drawn every second; the server is asked no more often. */
@@ -534,13 +497,6 @@ static void request_view(struct waiting *w)
 static bool has_line(struct waiting *w)
 {
 	return w->due.report_ms == NEVER_MS ? w->progress.fd >= 0 : progress_is_seen(&w->progress);
-}
-
-static void draw(struct waiting *w)
-{
-	const struct error *trouble = &w->client->error;
-
-	progress_draw(&w->progress, w->lock, &w->view, trouble->status ? trouble->text : NULL);
 }
 
 static void tell_outage(struct waiting *w)
@@ -588,20 +544,7 @@ static void report(struct waiting *w)
 	if (w->due.outage_ms)
 		tell_outage(w);
 	else
-		complain_in_passing("waiting for lock %s: %s", name,
-				    say_view(text, room, &w->view, w->lock));
-}
-
-/* For --verbose. */
-static void tell_place(struct waiting *w)
-{
-	char text[OWNER_SHOWN_BYTES];
-
-	w->place_due = false;
-	if (w->view.is_known && w->view.place != w->place)
-		message_step(w->wait->messenger, "%s",
-			     say_view(text, STEP_CHARACTERS, &w->view, w->lock));
-	w->place = w->view.place;
+		complain_in_passing("waiting for lock %s: %s", name, say_view(text, room, w));
 }
 
 /* ---- A wrap above us ---- */
@@ -647,20 +590,19 @@ static int check_above(struct waiting *w, struct error *err)
 /* A view has come, or was refused. */
 static void tell_view(struct waiting *w)
 {
+	char text[OWNER_SHOWN_BYTES];
+
 	w->viewing = false;
 	w->due.view_ms = w->client->sent_ms + VIEW_MS;
-	if (w->place_due)
-		tell_place(w);
+	if (w->place_due) {
+		if (w->view.is_known && w->view.place != w->place)
+			message_step(w->wait->messenger, "%s", say_view(text, STEP_CHARACTERS, w));
+		w->place_due = false;
+		w->place = w->view.place;
+	}
 	if (clock_ms() >= w->due.report_ms)
 		report(w);
 	draw(w);
-}
-
-static int viewed(struct waiting *w, struct error *err)
-{
-	read_view(&w->view, w->lock, w->client);
-	tell_view(w);
-	return check_above(w, err);
 }
 
 /* Draws and tells what is due, or asks for a view first, if the server is there and the line can be
@@ -668,6 +610,7 @@ static int viewed(struct waiting *w, struct error *err)
 static void show(struct waiting *w)
 {
 	const bool is_drawn = clock_ms() >= w->progress.draw_ms;
+	struct request request;
 
 	if (w->phase == PHASE_QUEUED)
 		watch_outage(w);
@@ -675,10 +618,15 @@ static void show(struct waiting *w)
 		report(w);
 	if (!client_has_request(w->client) &&
 	    (w->place_due || clock_ms() >= w->due.report_ms || look_above_if_due(w) ||
-	     (is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress))))
-		request_view(w);
-	else if (is_drawn)
+	     (is_drawn && clock_ms() >= w->due.view_ms && progress_is_seen(&w->progress)))) {
+		wire_look(&w->lock->keys, &request, "view");
+		wire_add(&request, w->lock->request);
+		client_request(w->client, &request);
+		w->viewing = true;
+		progress_due(&w->progress, REDRAW_MS);
+	} else if (is_drawn) {
 		draw(w);
+	}
 }
 
 /* ---- Answers and messages ---- */
@@ -692,31 +640,6 @@ static void show(struct waiting *w)
 /* A waiter asks again after so long if the server has refused it a channel. Until it listens it
  * counts as gone, and waiters behind it would go before it. */
 #define DEAF_MS 1000
-
-/* Redisson's unlock speaks to the head of its list, where one id stands for several of us. It may
- * have spoken before we listen there, so we ask once more. Returns false if we do listen. */
-static bool hear_marker(struct waiting *w, const char *ticket)
-{
-	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
-
-	if (!*ticket)
-		return false;
-	snprintf(id, sizeof(id), "fairlock:%s", ticket);
-	wire_channel(&w->lock->keys, id, channel);
-	return client_subscribe(w->client, channel);
-}
-
-/* A lock that never ends is most likely a mistake: the user should know. */
-static void tell_missing_ttl(struct waiting *w, int64_t ttl_ms)
-{
-	if (ttl_ms == -1 && !w->told_no_ttl) {
-		progress_clear(&w->progress);
-		message(w->wait->messenger, LOG_NOTICE,
-			"lock %s has no time to live: only its holder or release --force can free it",
-			w->lock->keys.shown);
-	}
-	w->told_no_ttl = ttl_ms == -1;
-}
 
 static void begin_queueing(struct waiting *w)
 {
@@ -734,17 +657,30 @@ static void begin_queueing(struct waiting *w)
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
+	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
+
 	if (w->phase == PHASE_ASKING)
 		begin_queueing(w);
 	w->place_due = w->wait->messenger->verbose;
 	w->due.sign_ms =
 		clock_ms() + (client_hears_all(w->client) ? reply->ask_in_ms
 							  : earliest(reply->ask_in_ms, DEAF_MS));
-	tell_missing_ttl(w, reply->ttl_ms);
+	/* a lock that never ends is most likely a mistake: the user should know */
+	if (reply->ttl_ms == -1 && !w->told_no_ttl) {
+		progress_clear(&w->progress);
+		message(w->wait->messenger, LOG_NOTICE,
+			"lock %s has no time to live: only its holder or release --force can free it",
+			w->lock->keys.shown);
+	}
+	w->told_no_ttl = reply->ttl_ms == -1;
 	w->first = w->standby.is_wanted = reply->first;
 	if (w->first)
 		hear_outsiders(w);
-	if (hear_marker(w, reply->marker))
+	/* Redisson's unlock speaks to the head of its list, where one id stands for several of us.
+	 * It may have spoken before we listen there, so we ask once more. */
+	snprintf(id, sizeof(id), "fairlock:%s", reply->marker);
+	wire_channel(&w->lock->keys, id, channel);
+	if (*reply->marker && client_subscribe(w->client, channel))
 		ask(w);
 }
 
@@ -804,22 +740,11 @@ static int answered(struct waiting *w, struct error *err)
 	return refused(err, w, &reply);
 }
 
-/* A message does not put off a request that waits for the pace already. */
-static void watch_in(struct waiting *w, int64_t in_ms)
-{
-	const int64_t least_ms = pace_ms(&w->pace);
-
-	if (w->due.watch_ms <= least_ms)
-		return;
-	w->due.watch_ms = clock_ms() + in_ms;
-	if (w->due.watch_ms < least_ms)
-		w->due.watch_ms = least_ms;
-}
-
 /* "granted ...": the lock is ours. "0": our turn. "first N": we are first, the lease ends in N ms.
  * "second N": see in N ms whether the one before us took its turn. Any other message: we ask. */
 static void heard(struct waiting *w)
 {
+	const int64_t least_ms = pace_ms(&w->pace);
 	const char *message = w->client->message;
 	int64_t in_ms = 0;
 
@@ -839,7 +764,9 @@ static void heard(struct waiting *w)
 	}
 	if (is_asking(w))
 		return; /* the answer under way is newer */
-	watch_in(w, in_ms > 0 ? earliest(in_ms, WATCH_MAX_MS) : 0);
+	/* a message does not put off a request that waits for the pace already */
+	if (w->due.watch_ms > least_ms)
+		w->due.watch_ms = MAX(clock_ms() + MIN(MAX(in_ms, 0), WATCH_MAX_MS), least_ms);
 	if (clock_ms() >= ask_again_ms(w))
 		ask(w);
 }
@@ -897,14 +824,6 @@ static int timed_out(const struct waiting *w, struct error *err)
 		    w->lock->keys.shown, duration_show_fraction(text, w->wait->options->wait_ms));
 }
 
-/* After other failures, as a reply that makes no sense, there is nothing to leave. */
-static bool is_worth_leaving(const struct error *err)
-{
-	return err->status == STATUS_NOT_OBTAINED || err->status == STATUS_UNAVAILABLE ||
-	       err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT ||
-	       err->status == STATUS_USAGE;
-}
-
 /* Leaves the queue for the reason *err, if the server may know of us. That is a request of its own,
  * which also undoes a grant that is under way. If --wait is over and the server turns out to be
  * away, that becomes the reason. */
@@ -912,11 +831,16 @@ static void leave(struct waiting *w, struct error *err)
 {
 	struct client *client = w->client;
 	const int64_t until_ms = clock_ms() + (client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
+	/* after other failures, as a reply that makes no sense, there is nothing to leave */
+	const bool is_worth_it = err->status == STATUS_NOT_OBTAINED ||
+				 err->status == STATUS_UNAVAILABLE ||
+				 err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT ||
+				 err->status == STATUS_USAGE;
 	struct request request;
 	struct holder holder;
 	struct error why;
 
-	if (!client->sent_ms || w->traceless || !is_worth_leaving(err))
+	if (!client->sent_ms || w->traceless || !is_worth_it)
 		return;
 	message_step(w->wait->messenger, "leaving the queue");
 	/* a connection that carries nothing any more must leave time for another */
@@ -946,19 +870,6 @@ static void leave(struct waiting *w, struct error *err)
 
 /* ---- Standing by ---- */
 
-/* There is time while the server works on our first request, and while no request is under way. */
-static bool is_time_to_stand_by(const struct waiting *w)
-{
-	const struct connection *connection = &w->client->connection;
-
-	if (!w->wait->stand_by || !w->standby.is_wanted || !hold_set_is_silent(&w->wait->held))
-		return false;
-	if (w->phase == PHASE_QUEUED)
-		return client_is_still(w->client);
-	/* a guard that needs a connection of its own pays only once we are queued */
-	return connection_is_silent(connection) && connection_can_be_shared(connection);
-}
-
 static unsigned opened(const struct waiting *w)
 {
 	return w->client->connection.opened + hold_set_opened(&w->wait->held);
@@ -967,7 +878,16 @@ static unsigned opened(const struct waiting *w)
 /* Once for each turn that may come. That takes time: look for events then. */
 static bool stand_by_if_due(struct waiting *w)
 {
-	if (!is_time_to_stand_by(w))
+	const struct connection *connection = &w->client->connection;
+	/* There is time while no request is under way, and while the server works on our first
+	 * one. But a guard that needs a connection of its own pays only once we are queued. */
+	const bool is_time =
+		w->phase == PHASE_QUEUED
+			? client_is_still(w->client)
+			: connection_is_silent(connection) && connection_can_be_shared(connection);
+
+	if (!w->wait->stand_by || !w->standby.is_wanted || !is_time ||
+	    !hold_set_is_silent(&w->wait->held))
 		return false;
 	w->standby = (struct wait_standby){.is_there = true, .opened = opened(w)};
 	w->wait->stand_by(w->wait->data, true);
@@ -1000,11 +920,6 @@ enum {
 	SLOTS_IN_ALL = SLOT_HELD + HOLDS_MAX + 1,
 };
 
-static bool is_over(const struct waiting *w)
-{
-	return w->phase == PHASE_GRANTED || w->phase == PHASE_DONE;
-}
-
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
@@ -1018,7 +933,13 @@ static int take_events(struct waiting *w, struct error *err)
 		case CLIENT_NOTHING:
 			return 0;
 		case CLIENT_REPLY:
-			result = w->viewing ? viewed(w, err) : answered(w, err);
+			if (!w->viewing) {
+				result = answered(w, err);
+				break;
+			}
+			read_view(w);
+			tell_view(w);
+			result = check_above(w, err);
 			break;
 		case CLIENT_MESSAGE:
 			heard(w);
@@ -1028,14 +949,14 @@ static int take_events(struct waiting *w, struct error *err)
 			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
-		if (result < 0 || is_over(w))
+		if (result < 0 || w->phase >= PHASE_GRANTED)
 			return result;
 	}
 	return 0;
 }
 
-/* Returns the one that ends us, or 0. */
-static int take_signals(struct waiting *w)
+/* Returns -1 if one of them ends the wait. */
+static int take_signals(struct waiting *w, struct error *err)
 {
 	struct signalfd_siginfo info;
 
@@ -1043,65 +964,40 @@ static int take_signals(struct waiting *w)
 		signal_fd_reap(&info);
 		if (info.ssi_signo == SIGTSTP)
 			progress_stop(&w->progress);
-		else if (signal_fd_is_deadly((int)info.ssi_signo))
-			return (int)info.ssi_signo;
+		else if (signal_fd_is_deadly((int)info.ssi_signo)) {
+			w->holder_is_said = true;
+			return fail_stopped(err, w->wait, w->lock, (int)info.ssi_signo);
+		}
 	}
-	progress_hurry(&w->progress); /* the terminal has another size, or is ours again */
+	progress_due(&w->progress, 0); /* the terminal has another size, or is ours again */
 	return 0;
 }
 
-/* Renews the locks that we have already. Returns -1, and how the wait ends, if one of them is lost,
- * or somebody asks for it. */
-static int keep_held(struct waiting *w, enum wait_event *end, struct error *err)
-{
-	const struct member *lost;
-	const struct hold *asked;
-
-	if (w->wait->messenger->verbose && w->wait->held.count > 0)
-		progress_clear(&w->progress);
-	lost = hold_set_step(&w->wait->held);
-	asked = hold_set_asked(&w->wait->held);
-	if (!lost && !asked)
-		return 0;
-	w->holder_is_said = true;
-	if (!lost)
-		return wait_result_asked(err, asked);
-	*end = WAIT_LOST;
-	return wait_result_lost(err, &lost->hold, w->lock);
-}
-
-/* The first of the waiter's own times. */
-static int64_t due_ms(const struct waiting *w)
-{
-	const bool has_request = client_has_request(w->client);
-	const bool is_away = w->client->error.status != STATUS_OK;
-	int64_t wake = earliest(ask_again_ms(w), earliest(w->until_ms, w->progress.draw_ms));
-
-	if (w->due.outage_ms)
-		wake = earliest(wake, w->due.outage_ms);
-	if (!has_request || is_away)
-		wake = earliest(wake, w->due.report_ms);
-	return has_request ? wake : earliest(wake, w->due.above_ms);
-}
-
 /* Returns -1 when the wait is to end. */
-static int pause_waiting(struct waiting *w, int *signo, struct error *err)
+static int pause_waiting(struct waiting *w, struct error *err)
 {
 	const struct hold_set *held = &w->wait->held;
 	struct pollfd slots[SLOTS_IN_ALL] = {
 		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
-	int64_t wake = earliest(client_wait(w->client, &slots[SLOT_CLIENT]), due_ms(w));
+	const bool has_request = client_has_request(w->client);
+	int64_t wake = earliest(client_wait(w->client, &slots[SLOT_CLIENT]),
+				hold_set_wait(held, &slots[SLOT_HELD]));
 
-	wake = earliest(wake, hold_set_wait(held, &slots[SLOT_HELD]));
+	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
+	wake = earliest(wake, w->progress.draw_ms);
+	if (w->due.outage_ms)
+		wake = earliest(wake, w->due.outage_ms);
+	if (!has_request || w->client->error.status)
+		wake = earliest(wake, w->due.report_ms);
+	if (!has_request)
+		wake = earliest(wake, w->due.above_ms);
 	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
 			  err) < 0)
 		return -1;
-	if (slots[SLOT_SIGNALS].revents && (*signo = take_signals(w))) {
-		w->holder_is_said = true;
-		return wait_result_stopped(err, w->lock, *signo);
-	}
+	if (slots[SLOT_SIGNALS].revents && take_signals(w, err) < 0)
+		return -1;
 	if (!slots[SLOT_PID].revents)
 		return 0;
 	/* the lock is not wanted any more, whether the server is there or away, now or while we
@@ -1132,22 +1028,26 @@ static void begin(struct waiting *w)
 	w->standby.is_wanted = true;
 }
 
-enum wait_event wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client,
-			      int *signo, struct error *err)
+enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct error *err)
 {
 	struct waiting w = {.wait = wait,
-			    .lock = lock,
-			    .client = client,
+			    .lock = &hold->lock,
+			    .client = &hold->client,
 			    .until_ms = NEVER_MS,
 			    .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS},
 			    .progress = {.fd = -1, .draw_ms = NEVER_MS}};
-	enum wait_event end = WAIT_FAILED;
+	enum wait_event end = WAIT_FAILED, kept;
 
-	*signo = 0;
 	begin(&w);
-	while (take_events(&w, err) == 0 && !is_over(&w)) {
-		if (keep_held(&w, &end, err) < 0)
+	while (take_events(&w, err) == 0 && w.phase < PHASE_GRANTED) {
+		if (wait->messenger->verbose && wait->held.count > 0)
+			progress_clear(&w.progress);
+		kept = wait_keep_held(&wait->held, w.lock, err);
+		if (kept != WAIT_GRANTED) {
+			w.holder_is_said = true;
+			end = kept;
 			break;
+		}
 		stand_down_if_due(&w);
 		if (clock_ms() >= w.until_ms) {
 			timed_out(&w, err);
@@ -1156,11 +1056,11 @@ enum wait_event wait_for_lock(const struct wait *wait, struct lock *lock, struct
 		show(&w);
 		if (clock_ms() >= ask_again_ms(&w))
 			ask(&w);
-		else if (!stand_by_if_due(&w) && pause_waiting(&w, signo, err) < 0)
+		else if (!stand_by_if_due(&w) && pause_waiting(&w, err) < 0)
 			break;
 	}
 	progress_close(&w.progress);
-	if (is_over(&w))
+	if (w.phase >= PHASE_GRANTED)
 		return w.phase == PHASE_GRANTED ? WAIT_GRANTED : WAIT_DONE;
 	leave(&w, err);
 	return end;

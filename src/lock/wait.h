@@ -19,6 +19,7 @@ struct wait {
 	const struct options *options;
 	struct messenger *messenger;
 	const struct signal_fd *signals;
+	int *signo; /* 0; becomes the signal that has ended the wait */
 	struct deadline_poll *loop;
 	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
 	/* wrap --also: */
@@ -34,26 +35,22 @@ struct wait {
 enum wait_event {
 	WAIT_GRANTED, /* the lock is held */
 	WAIT_DONE,    /* --once-ok: a COMMAND has ended with 0; the waiter has left the queue */
-	WAIT_FAILED,  /* the waiter has left the queue: see *err, and *signo if a signal ended it */
+	WAIT_FAILED,  /* the waiter has left the queue: see *err, and *signo */
 	WAIT_LOST,    /* the same, because another lock that was held meanwhile is lost: see *err */
 };
 
 /* Waits for the lock, as the options say. A lock that was not obtained is a failure with
  * STATUS_NOT_OBTAINED. */
-enum wait_event wait_for_lock(const struct wait *wait, struct lock *lock, struct client *client,
-			      int *signo, struct error *err);
+enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct error *err);
 
-/* ---- How a wait ends, in messages and exit statuses ---- */
+/* Renews the locks that are held before COMMAND begins. Returns WAIT_GRANTED, or how the wait ends
+ * because one of them is lost, or somebody asks for it. awaited: the lock that we wait for
+ * meanwhile, or NULL. */
+enum wait_event wait_keep_held(const struct hold_set *held, const struct lock *awaited,
+			       struct error *err);
 
-/* A signal has ended the wait. Returns -1. */
-int wait_result_stopped(struct error *err, const struct lock *lock, int signo);
-
-/* A lock that was held is lost before COMMAND began. awaited: the one that we waited for meanwhile,
- * or NULL. Returns -1. */
-int wait_result_lost(struct error *err, const struct hold *hold, const struct lock *awaited);
-
-/* Somebody asks for a lock that was held before COMMAND began. Returns -1. */
-int wait_result_asked(struct error *err, const struct hold *hold);
+/* Takes the signals that have come. Returns whether one of them ends the wait, and fills *err. */
+bool wait_is_stopped(const struct wait *wait, const struct lock *lock, struct error *err);
 
 /* Acts on a wait that failed. A signal that ended the wait ends this process. A lock that was not
  * obtained becomes an exit status, told unless --quiet; any other failure stays one (-1). */

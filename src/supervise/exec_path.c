@@ -44,12 +44,6 @@ static bool search_next(const char **path, const char *name, char file[PATH_MAX]
 	return true;
 }
 
-static bool may_be_elsewhere(int cause)
-{
-	return cause == ENOENT || cause == ENOTDIR || cause == EACCES || cause == ESTALE ||
-	       cause == ENODEV || cause == ETIMEDOUT;
-}
-
 /* ---- exec ---- */
 
 static void execute(char *file, char *const *argv)
@@ -90,7 +84,8 @@ void exec_path(char *const *argv)
 			continue;
 		execute(file, argv);
 		denied = denied || errno == EACCES;
-		if (!may_be_elsewhere(errno))
+		if (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ESTALE &&
+		    errno != ENODEV && errno != ETIMEDOUT)
 			return;
 	}
 	if (denied)
@@ -112,14 +107,6 @@ struct how_to_open {
 	uint64_t resolve;
 };
 
-static int open_cached(const char *file)
-{
-	const struct how_to_open how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-					.resolve = RESOLVE_CACHED};
-
-	return (int)syscall(SYS_openat2, AT_FDCWD, file, &how, sizeof(how));
-}
-
 enum cached {
 	CACHED_PROGRAM,
 	CACHED_ABSENCE, /* there is no such file */
@@ -131,7 +118,9 @@ static enum cached look_at(const char *file)
 {
 	char magic[4] = {0};
 	const struct iovec into = {.iov_base = magic, .iov_len = sizeof(magic)};
-	const int fd = open_cached(file);
+	const struct how_to_open how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+					.resolve = RESOLVE_CACHED};
+	const int fd = (int)syscall(SYS_openat2, AT_FDCWD, file, &how, sizeof(how));
 	bool is_program;
 
 	if (fd < 0)
@@ -158,17 +147,6 @@ bool exec_path_is_cached(char *const *argv)
 
 /* A longer name loses its middle, so that the words behind it stay in the message. */
 #define INTERPRETER_CHARACTERS 60
-
-static bool find_program(const char *name, char file[PATH_MAX])
-{
-	const char *path = search_from(name);
-	struct stat st;
-
-	while (search_next(&path, name, file))
-		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
-			return true;
-	return false;
-}
 
 /* Returns the name of what runs a file that begins so, and ends it there; NULL: the file runs by
  * itself. For a program that is the first path in its headers. */
@@ -228,10 +206,13 @@ static bool is_for_shell(char *const *argv)
 
 const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause)
 {
+	const char *path = search_from(argv[0]);
 	char file[PATH_MAX];
+	struct stat st;
 
-	if (find_program(argv[0], file))
-		return blame_interpreter(why, file, cause) ? why : strerror(cause);
+	while (search_next(&path, argv[0], file))
+		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
+			return blame_interpreter(why, file, cause) ? why : strerror(cause);
 	return is_for_shell(argv) ? "there is no such program; for a shell command, use -c '...'"
 				  : strerror(cause);
 }

@@ -2,11 +2,13 @@
  * lease, and stops COMMAND and all that it started before the lease ends. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -75,41 +77,30 @@ struct guard {
 	int64_t max_ms;            /* when --max-hold is over */
 	struct stop stop;          /* its command: 0 when it does not run */
 	int64_t away_ms;           /* since when a lock could not be renewed; NEVER_MS: all could */
-	const struct member *told; /* the lock that was told of; NULL: none */
+	const struct hold *told;   /* the lock that was told of; NULL: none */
 };
 
 /* ---- Messages ---- */
 
 /* Words take time while the next waiter waits, so they are made only to be told. */
 
-static void tell_outage(const struct job *job, const struct member *member)
+static void tell_outage(const struct job *job, const struct hold *hold)
 {
-	const struct client *client = &member->client;
-	const char *name = member->lock.keys.shown;
-	const bool answers = *member->hold.why || client->phase == REQUEST_CONFIRMING ||
+	const struct client *client = &hold->client;
+	const char *name = hold->lock.keys.shown;
+	const bool answers = *hold->why || client->phase == REQUEST_CONFIRMING ||
 			     (client->error.status && !strstr(client->error.text, "cannot reach"));
 	const char *words = answers ? "does not renew it" : "does not answer";
 	const int64_t now_ms = wall_ms();
 	char until[TIMESTAMP_MAX_BYTES], command[SHORT_MAX_BYTES], server[OWNER_SHOWN_BYTES];
 	size_t room;
 
-	timestamp_until(until, now_ms + job_stop_ms(job) - clock_ms(), now_ms);
+	timestamp_until(until, now_ms + job_times(job).stop_ms - clock_ms(), now_ms);
 	shorten_to(command, OUTAGE_COMMAND_CHARACTERS, job->shown);
 	room = message_room("lock %s:  %s; %s is stopped at %s unless it does", name, words,
 			    command, until);
 	message(job->messenger, LOG_ERR, "lock %s: %s %s; %s is stopped at %s unless it does", name,
 		shorten_middle(server, room, server_shown(job->server)), words, command, until);
-}
-
-static void tell_return(const struct job *job, const struct lock *lock)
-{
-	const size_t room =
-		message_room("lock %s:  answers again; %s goes on", lock->keys.shown, job->shown);
-	char server[OWNER_SHOWN_BYTES];
-
-	message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on",
-		lock->keys.shown, shorten_middle(server, room, server_shown(job->server)),
-		job->shown);
 }
 
 /* The wrapper tells it if exec failed. */
@@ -175,7 +166,8 @@ static bool still_runs(struct guard *guard)
  * a guard that a busy machine holds up at the end of --max-hold still has time. */
 static void set_timers(struct guard *guard)
 {
-	int64_t due_ms = job_stop_ms(guard->job), end_ms = job_kill_ms(guard->job);
+	const struct times times = job_times(guard->job);
+	int64_t due_ms = times.stop_ms, end_ms = times.kill_ms;
 
 	if (guard->shared->phase == GUARD_STOPPING) {
 		due_ms = guard->stop.kill_ms;
@@ -209,18 +201,18 @@ static void stop_command(struct guard *guard, int64_t kill_ms)
 }
 
 /* The cause may be a server's words, which are cut. */
-static void stop_for_loss(struct guard *guard, const struct member *member, int64_t kill_ms)
+static void stop_for_loss(struct guard *guard, const struct hold *hold, int64_t kill_ms)
 {
 	const struct job *job = guard->job;
 	const size_t room =
-		message_room("lost lock %s: ; stopping %s", member->lock.keys.shown, job->shown);
+		message_room("lost lock %s: ; stopping %s", hold->lock.keys.shown, job->shown);
 	char cut[OWNER_SHOWN_BYTES];
 
 	/* also for the wrapper, should it go on for us */
 	guard->shared->ending.lost = true;
 	stop_command(guard, kill_ms);
-	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", member->lock.keys.shown,
-		shorten_to(cut, room, hold_lost_why(&member->hold)), job->shown);
+	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", hold->lock.keys.shown,
+		shorten_to(cut, room, hold_lost_why(hold)), job->shown);
 }
 
 /* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
@@ -228,58 +220,68 @@ static void stop_for_loss(struct guard *guard, const struct member *member, int6
 static void renew_holds(struct guard *guard)
 {
 	const int64_t kill_ms = clock_ms() + earliest(guard->job->kill_after_ms, LOST_KILL_MS);
-	const struct member *lost;
+	const struct hold *lost;
 
 	while ((lost = hold_set_step(guard->job->set)))
-		stop_for_loss(guard, lost, earliest(kill_ms, job_kill_ms_for(&lost->lock)));
+		stop_for_loss(guard, lost,
+			      earliest(kill_ms, job_times_for(guard->job, &lost->lock).kill_ms));
 	shared_state_put_times(guard->shared, guard->job);
 }
 
 /* A lock that the server does not renew just now; NULL: none. */
-static const struct member *find_unrenewed(const struct hold_set *set)
+static const struct hold *find_unrenewed(const struct hold_set *set)
 {
-	const struct member *member;
+	const struct hold *hold;
 
-	for (int at = 0; (member = hold_set_next(set, &at));)
-		if (client_has_request(&member->client) || member->client.error.status ||
-		    *member->hold.why)
-			return member;
+	for (int at = 0; (hold = hold_set_next(set, &at));)
+		if (client_has_request(&hold->client) || hold->client.error.status || *hold->why)
+			return hold;
 	return NULL;
 }
 
 /* Tells of an outage while there is time, and of its end. */
 static void watch_outage(struct guard *guard)
 {
-	const struct member *member = find_unrenewed(guard->job->set);
+	const struct job *job = guard->job;
+	const struct hold *hold = find_unrenewed(job->set);
+	char server[OWNER_SHOWN_BYTES];
+	const char *name;
+	size_t room;
 
 	if (guard->shared->phase != GUARD_HOLDING || !guard->stop.command)
 		return;
-	if (!member && guard->told)
-		tell_return(guard->job, &guard->told->lock);
-	if (!member) {
+	if (!hold && guard->told) {
+		name = guard->told->lock.keys.shown;
+		room = message_room("lock %s:  answers again; %s goes on", name, job->shown);
+		message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on", name,
+			shorten_middle(server, room, server_shown(job->server)), job->shown);
+	}
+	if (!hold) {
 		guard->told = NULL;
 		guard->away_ms = NEVER_MS;
 	} else if (guard->away_ms == NEVER_MS) {
 		guard->away_ms = clock_ms();
 	} else if (!guard->told && clock_ms() >= guard->away_ms + OUTAGE_MS) {
-		guard->told = member;
-		tell_outage(guard->job, member);
+		guard->told = hold;
+		tell_outage(job, hold);
 	}
 }
 
 /* Stops COMMAND if a lock was not renewed in time. */
 static void stop_for_overdue(struct guard *guard, int64_t now)
 {
-	struct member *member;
+	struct hold *hold;
 
-	for (int at = 0; (member = hold_set_next(guard->job->set, &at));) {
-		if (now < job_stop_ms_for(guard->job, &member->lock))
+	for (int at = 0; (hold = hold_set_next(guard->job->set, &at));) {
+		const struct times times = job_times_for(guard->job, &hold->lock);
+
+		if (now < times.stop_ms)
 			continue;
-		if (guard->shared->phase == GUARD_HOLDING && now < member->lock.deadline_ms &&
+		if (guard->shared->phase == GUARD_HOLDING && now < times.deadline_ms &&
 		    !still_runs(guard))
 			return;
-		hold_expire(&member->hold);
-		stop_for_loss(guard, member, job_kill_ms_for(&member->lock));
+		hold_expire(hold);
+		stop_for_loss(guard, hold, times.kill_ms);
 	}
 }
 
@@ -327,7 +329,7 @@ static void obey_stop(struct guard *guard)
 		return;
 	guard->shared->ending.was_asked = true;
 	stop_command(guard, clock_ms() + job->kill_after_ms);
-	name = hold->lock->keys.shown;
+	name = hold->lock.keys.shown;
 	hold_asked_why(why, message_room("lock %s: ; stopping %s", name, job->shown), hold);
 	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name, why, job->shown);
 }
@@ -362,6 +364,74 @@ static void hear_wrapper(struct guard *guard)
 	}
 }
 
+/* ---- Environment ---- */
+
+static void put(const char *variable, const char *value)
+{
+	if (value)
+		setenv(variable, value, 1);
+	else
+		unsetenv(variable);
+}
+
+static bool is_owner(const struct hold_set *set, const char *id)
+{
+	for (int i = 0; i < set->count; i++)
+		if (strcmp(set->holds[i].lock.owner, id) == 0)
+			return true;
+	return false;
+}
+
+/* Inner calls find the same server in this variable, and do not say again that nothing names it. */
+static void set_server(const struct options *options, const struct server *server)
+{
+	if (options->url_is_flag || !options->url)
+		put("FAIRLOCK_URL", server->label);
+	if (!server->tls || (!options->url_is_flag && !options->tls_is_flag))
+		return;
+	put("FAIRLOCK_TLS_CA", server->tls_files.ca);
+	put("FAIRLOCK_TLS_CERT", server->tls_files.cert);
+	put("FAIRLOCK_TLS_KEY", server->tls_files.key);
+	if (server->tls_files.insecure)
+		put("FAIRLOCK_TLS_INSECURE", "yes");
+}
+
+/* It can be called before the grant, too, as a rehearsal: the memory that it takes is there then.
+ * The owner of NAME stands before the others; those that we inherited follow. FAIRLOCK_TOKENS has
+ * NAME=TOKEN of each lock, one a line. The wait is from the first question to the last grant. */
+static void environment_set(const struct job *job)
+{
+	const struct hold_set *set = job->set;
+	const struct lock *lock = job->lock;
+	const int64_t from_ms = set->holds[0].lock.place.wanted_ms;
+	char held[(HELD_MAX + HOLDS_MAX) * OWNER_MAX_BYTES], *end = stpcpy(held, lock->owner);
+	char tokens[HOLDS_MAX * (NAME_MAX_BYTES + TOKEN_MAX_BYTES + 2)], *last = tokens;
+	char waited[NUMBER_MAX_BYTES];
+	int64_t until_ms = from_ms;
+
+	for (int i = 0; i < set->count; i++) {
+		const struct lock *each = &set->holds[i].lock;
+
+		if (each != lock)
+			end = stpcpy(stpcpy(end, " "), each->owner);
+		last += sprintf(last, "%s%s=%s", i > 0 ? "\n" : "", each->keys.name, each->token);
+		if (each->since_ms > until_ms)
+			until_ms = each->since_ms;
+	}
+	for (int i = 0; i < lock->inherited_count; i++)
+		if (!is_owner(set, lock->inherited[i]))
+			end = stpcpy(stpcpy(end, " "), lock->inherited[i]);
+	snprintf(waited, sizeof(waited), "%" PRId64, until_ms - from_ms);
+	put("FAIRLOCK_NAME", lock->keys.name);
+	put("FAIRLOCK_HELD", held);
+	put("FAIRLOCK_OWNER", lock->owner);
+	put("FAIRLOCK_TOKEN", lock->token);
+	put("FAIRLOCK_SLOT", lock_slot(lock));
+	put("FAIRLOCK_TOKENS", job->options->also[0] ? tokens : NULL);
+	put("FAIRLOCK_WAITED_MS", waited);
+	set_server(job->options, job->server);
+}
+
 /* ---- How long may exec take? ---- */
 
 /* Whether the guard may wait for COMMAND's exec. That must not wait for a disk now, or the guard
@@ -387,15 +457,6 @@ static void hand_down(uint64_t signals, pid_t command)
 	for (int signo = 1; signals && signo <= LAST_REAL_TIME; signo++)
 		if (signals & SIGNAL_BIT(signo))
 			kill(command, signo);
-}
-
-/* The wrapper takes a process that has the socket for us, and the server one that has a connection.
- */
-ON_OTHER_STACK static void leave_guard(const struct guard *guard)
-{
-	close(guard->socket);
-	for (int i = 0; i < guard->job->set->count; i++)
-		connection_leave(&guard->job->set->members[i].client.connection);
 }
 
 /* COMMAND's process takes no signals until the guard has handed down the early ones. */
@@ -424,7 +485,11 @@ ON_OTHER_STACK static int run_child(void *argument)
 	const struct guard *guard = argument;
 	const struct job *job = guard->job;
 
-	leave_guard(guard);
+	/* the wrapper takes a process that has the socket for us, and the server one that has a
+	 * connection */
+	close(guard->socket);
+	for (int i = 0; i < job->set->count; i++)
+		connection_leave(&job->set->holds[i].client.connection);
 	if (job->ground->leads_group)
 		setpgid(0, 0);
 	if (guard->is_quick) /* not those that would stop this process: the guard waits for it */
@@ -532,7 +597,7 @@ static int listen_in(const struct guard *guard)
 	struct pollfd slot;
 	int ears;
 
-	client_wait(&set->members[set->count - 1].client, &slot);
+	client_wait(&set->holds[set->count - 1].client, &slot);
 	if (slot.fd < 0)
 		return -1;
 	ears = epoll_create1(EPOLL_CLOEXEC);
@@ -559,17 +624,25 @@ static bool await_start(const struct guard *guard)
 	return guard->shared->is_let_go;
 }
 
-/* The wrapper has the grant, and lets COMMAND go. */
+/* The wrapper has the grant, and lets COMMAND go. The guard was forked when the clients'
+ * connections were open already, and goes on with these, or with some of its own if they cannot be
+ * shared. The replies are in the wrapper's memory only; all else that the clients point to is in
+ * ours, too. */
 static void take_grant(const struct guard *guard)
 {
-	const struct job *job = guard->job;
+	const struct hold_set *set = guard->job->set;
 
-	shared_state_take(guard->shared, job);
-	for (int i = 0; i < job->set->count; i++) {
+	for (int i = 0; i < set->count; i++) {
+		struct hold *hold = &set->holds[i];
+
+		hold->lock = guard->shared->locks[i].lock;
+		hold->client = guard->shared->locks[i].client;
+		hold->client.reply = NULL;
 		if (guard->needs_connection)
-			connection_forget(&job->set->members[i].client.connection);
-		hold_set_take(job->set, &job->set->members[i]);
+			connection_forget(&hold->client.connection);
+		hold_set_take(set, hold);
 	}
+	guard->job->messenger->is_deaf = guard->shared->is_deaf;
 }
 
 /* Returns when the lock is held, and the wrapper has let COMMAND go. Ends the process if the
@@ -660,7 +733,7 @@ static int serve_events(struct guard *guard, struct error *err)
 	};
 	int64_t wake;
 
-	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), job_stop_ms(guard->job));
+	wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENTS]), job_times(guard->job).stop_ms);
 	if (guard->shared->phase == GUARD_STOPPING)
 		wake = earliest(wake, guard->stop.kill_ms);
 	else
@@ -687,11 +760,11 @@ static int serve_events(struct guard *guard, struct error *err)
 static void give_back_if_held(struct guard *guard)
 {
 	const struct hold_set *set = guard->job->set;
-	const int64_t deadline_ms = hold_set_deadline_ms(set);
+	const int64_t deadline_ms = job_times(guard->job).deadline_ms;
 	const int64_t until_ms = clock_ms() + guard->job->options->connect_timeout_ms;
 
 	for (int i = 0; i < set->count; i++)
-		ending_put(&guard->shared->ending, &set->members[i].lock);
+		ending_put(&guard->shared->ending, &set->holds[i].lock);
 	signal_timer_set(&guard->waker, clock_ms() + GIVING_BACK_MS);
 	signal_timer_set(&guard->fuse, earliest(deadline_ms, until_ms + 1000) + FUSE_MS);
 	hold_set_release(set, until_ms);
@@ -721,7 +794,7 @@ static _Noreturn void see_to_end(struct guard *guard)
 	/* Now the wrapper leaves us the time that the server needs, also for a COMMAND that was
 	 * stopped in time. */
 	guard->shared->phase =
-		hold_set_deadline_ms(guard->job->set) != NEVER_MS ? GUARD_GIVING_BACK : GUARD_DONE;
+		job_times(guard->job).deadline_ms != NEVER_MS ? GUARD_GIVING_BACK : GUARD_DONE;
 	give_back_if_held(guard);
 	guard->shared->phase = GUARD_DONE;
 	_exit(0); /* which the wrapper sees */

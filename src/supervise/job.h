@@ -1,5 +1,6 @@
-/* The job, and the memory that its processes share: the wrapper, the guard, and the one that
- * becomes COMMAND. src/README.md tells how they work together. */
+/* The job of a wrap, its processes (the wrapper, the guard, and the one that becomes COMMAND), and
+ * the memory that they share; and the keeper of `acquire`. src/README.md tells how they work
+ * together. */
 #pragma once
 
 #include <stdatomic.h>
@@ -7,13 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "base/signals.h"
 #include "lock/hold.h"
+#include "lock/wait.h"
 
-struct deadline_poll;
 struct ground;
-struct options;
-struct messenger;
 struct server;
 
 struct job {
@@ -21,7 +21,8 @@ struct job {
 	struct messenger *messenger;
 	const struct signal_fd *signals; /* what COMMAND inherits */
 	struct deadline_poll *loop;      /* of the wrapper */
-	struct hold_set *set;            /* the locks */
+	const char *name;                /* NAME */
+	struct hold_set *set;            /* its lock, and those of --also: HOLDS_MAX at most */
 	struct lock *lock;               /* that of NAME, one of them */
 	const struct server *server;
 	struct ground *ground;
@@ -37,7 +38,7 @@ enum guard_phase {
 	GUARD_DONE,
 };
 
-/* How COMMAND ended: job.c tells the log. */
+/* How COMMAND ended: ending_put tells the log. */
 struct ending {
 	_Atomic int exec_errno; /* why it could not be started, or 0 */
 	int wait_status;        /* as waitpid gives it: valid when is_reaped */
@@ -72,43 +73,27 @@ struct shared_state {
 	/* the wrapper writes these when it lets COMMAND go: */
 	int64_t start_ms;       /* of COMMAND */
 	_Atomic bool is_let_go; /* all of this is there, and the locks */
-	size_t bytes;           /* of all of this */
 	struct shared_lock locks[];
 };
 
 /* When COMMAND must get its first signal, and when SIGKILL, so that nothing of it is alive when the
- * lease of one of job's locks ends, by the server's clock, too. For each lock that is held ... */
-int64_t job_stop_ms_for(const struct job *job, const struct lock *lock);
-int64_t job_kill_ms_for(const struct lock *lock);
+ * lease ends, by the server's clock, too. */
+struct times {
+	int64_t stop_ms;
+	int64_t kill_ms;
+	int64_t deadline_ms; /* of the lease */
+};
 
-/* ... and the least of all of them; NEVER_MS if none is held. */
-int64_t job_stop_ms(const struct job *job);
-int64_t job_kill_ms(const struct job *job);
-
-/* Makes it for so many locks, by mmap(2). Returns NULL when there is no memory. */
-struct shared_state *shared_state_new(int locks);
+/* Those of one lock; and the least of all that are held, NEVER_MS if none is. */
+struct times job_times_for(const struct job *job, const struct lock *lock);
+struct times job_times(const struct job *job);
 
 /* Puts the times of job's locks there, after each renewal. */
 void shared_state_put_times(struct shared_state *shared, const struct job *job);
 
-/* The wrapper tells all of that, and the times: from now on COMMAND may start. The locks are held,
- * and the clients still (client_is_still). */
-void shared_state_let_go(struct shared_state *shared, const struct job *job);
-
-/* The guard takes all of that from the wrapper. It was forked when the clients' connections were
- * open already, and goes on with these, or with some of its own if they cannot be shared. */
-void shared_state_take(const struct shared_state *shared, const struct job *job);
-
-/* Notes COMMAND's end. status: as waitpid gives it. */
-void ending_note(struct shared_state *shared, int status);
-
 /* Puts status and cause into the lock before it is given back, whether it was used, and that it is
  * not kept for the rest of --min-hold if somebody has asked for it. */
 void ending_put(const struct ending *ending, struct lock *lock);
-
-/* Puts the FAIRLOCK_... variables of job's locks into this process's environment. It can be called
- * before the grant, too, as a rehearsal: the memory that it takes is there then. */
-void environment_set(const struct job *job);
 
 /* How late the guard may be with the first signal, or a further round of SIGKILL, which reads all
  * of /proc, before the wrapper does its work. On a busy machine a process waits long for a
@@ -116,7 +101,7 @@ void environment_set(const struct job *job);
 #define GUARD_LATE_MS 200
 
 /* The guard's life, in the process that the wrapper forked. It stands by until the wrapper lets
- * COMMAND go, with the grant and the clients in *shared (shared_state_let_go). It ends if the
+ * COMMAND go, with the grant and the clients in *shared. It ends if the
  * wrapper ends before. Then it starts COMMAND, tells the id of COMMAND's process in
  * shared->command, and sees to the lease and to COMMAND's end.
  *
@@ -124,3 +109,56 @@ void environment_set(const struct job *job);
  * needs_connection: the guard cannot go on with those of the wrapper. */
 _Noreturn void guard_run(const struct job *job, struct shared_state *shared, int socket,
 			 pid_t wrapper, bool needs_connection);
+
+/* ---- Standing by ---- */
+
+/* The guard most often stands by while the wrapper waits for the lock, so that it need not be made
+ * when the lock is granted. Before the grant only the wrapper reads the connections. Then the guard
+ * goes on with those that it has inherited; or, with TLS, which cannot be shared, with some of its
+ * own. */
+struct standby {
+	pid_t guard; /* 0: there is none */
+	int fd;
+	unsigned opened; /* the guard has these connections: see hold_set_opened */
+	struct shared_state *shared;
+};
+
+/* Before the grant of the last lock: makes a guard, unless there is one that has the connections.
+ * They are silent (connection_is_silent). If the guard cannot be made, there is none. */
+void standby_make(struct standby *standby, const struct job *job);
+
+/* Ends the guard, if there is one. */
+void standby_end(struct standby *standby);
+
+/* ---- The locks ---- */
+
+/* Finds out the locks of NAME and --also, job->set->count of them. Gives each an id, and a client
+ * that is not connected. Returns 0, or -1. */
+int take_locks_init(struct job *job, struct error *err);
+
+/* Returns WAIT_GRANTED when all locks are held. Else none is, and the clients are closed: returns
+ * WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the wait. */
+enum wait_event take_locks(struct job *job, struct standby *standby, int *signo, struct error *err);
+
+/* ---- COMMAND ---- */
+
+/* Returns 0 with *ending when COMMAND has ended, or -1. The lock was given back or lost by then. */
+int wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
+		struct error *err);
+
+/* ---- The keeper that `acquire --while-pid` leaves behind: it renews the lease ---- */
+
+struct keeper {
+	pid_t pid;
+	int fd; /* the other end is the keeper's */
+};
+
+/* Forks the keeper of a hold, alone in its set, and returns when no signal to our process group or
+ * from our terminal can reach it any more. It keeps nothing that we inherited: no descriptor,
+ * terminal, session or folder. It waits until it is let go. */
+int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct wait *wait,
+		 struct error *err);
+
+/* Leaves the connection to the keeper: it renews until the process of wait->pidfd ends, then
+ * releases; or until the hold is given back or lost. Or ends it: it has not used the connection. */
+void keeper_leave(const struct keeper *keeper, bool goes_on);

@@ -1,11 +1,10 @@
 /* The keeper detaches wholly, so that no reader of our output, shell or terminal waits for it. */
-#include "supervise/keeper.h"
+#include "supervise/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -27,35 +26,30 @@ enum {
 	SLOTS,
 };
 
-static int ascending(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* A reader of our standard output waits for every process that could still write to it. A container
  * may have no /dev/null. Then the socket takes its place: the caller soon closes the other end, and
  * from then on nothing is written to it. */
-static void close_all_but(int socket, int *keep, size_t count)
+static void close_all_but(int socket, const int *keep, size_t count)
 {
-	int from = 3;
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned from = 3, next = 0;
 
-	for (int fd = 0; fd < from; fd++)
+	for (int fd = 0; fd < 3; fd++)
 		dup2(null >= 0 ? null : socket, fd);
-	qsort(keep, count, sizeof(*keep), ascending);
-	for (size_t i = 0; i < count; i++) {
-		if (keep[i] > from)
-			close_descriptors_from((unsigned)from, (unsigned)keep[i] - 1);
-		if (keep[i] >= from)
-			from = keep[i] + 1;
+	for (; next != UINT_MAX; from = next + 1) {
+		next = UINT_MAX;
+		for (size_t i = 0; i < count; i++)
+			if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+				next = (unsigned)keep[i];
+		if (next > from)
+			close_descriptors_from(from, next == UINT_MAX ? next : next - 1);
 	}
-	close_descriptors_from((unsigned)from, UINT_MAX);
 }
 
 /* Whether the hold is over: by the server's word, or because its lease has ended. */
 static bool is_over(struct hold *hold)
 {
-	if (hold->state == HOLD_HELD && clock_ms() >= hold->lock->deadline_ms)
+	if (hold->state == HOLD_HELD && clock_ms() >= hold->lock.deadline_ms)
 		hold_expire(hold);
 	return hold->state != HOLD_HELD;
 }
@@ -63,7 +57,7 @@ static bool is_over(struct hold *hold)
 /* The process of --while-pid may live on. */
 static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messenger *messenger)
 {
-	const char *name = hold->lock->keys.shown;
+	const char *name = hold->lock.keys.shown;
 	const size_t room = message_room("lost lock %s: ", name);
 	char cut[OWNER_SHOWN_BYTES];
 
@@ -75,34 +69,24 @@ static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messeng
 	_exit(0);
 }
 
-/* The process of --while-pid lives on: only the lock is given back. */
-static void tell_max_hold(struct hold *hold, const struct wait *wait)
+static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
 {
-	char held[DURATION_MAX_BYTES];
-
-	strcpy(hold->lock->end.cause, "max-hold");
-	message_event(wait->messenger, LOG_ERR,
-		      "lock %s was held for %s, as long as --max-hold allows; giving it back",
-		      hold->lock->keys.shown,
-		      duration_show_fraction(held, wait->options->max_hold_ms));
-}
-
-static _Noreturn void keep(struct hold *hold, const struct wait *wait)
-{
+	struct hold *hold = set->holds;
 	const int64_t most_ms = wait->options->max_hold_ms;
-	const int64_t max_ms = most_ms ? hold->lock->since_ms + most_ms : NEVER_MS;
+	const int64_t max_ms = most_ms ? hold->lock.since_ms + most_ms : NEVER_MS;
 	struct pollfd slots[SLOTS] = {
 		[SLOT_PID] = {.fd = wait->pidfd, .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = wait->signals->fd, .events = POLLIN},
 	};
+	char held[DURATION_MAX_BYTES];
 	struct error ignored;
 
 	for (;;) {
-		hold_step(hold);
+		hold_set_step(set);
 		if (is_over(hold))
 			tell_loss_and_exit(hold, wait->messenger);
-		const int64_t until_ms = earliest(max_ms, hold->lock->deadline_ms);
-		const int64_t wake = earliest(hold_wait(hold, &slots[SLOT_CLIENT]), until_ms);
+		const int64_t until_ms = earliest(max_ms, hold->lock.deadline_ms);
+		const int64_t wake = earliest(hold_set_wait(set, &slots[SLOT_CLIENT]), until_ms);
 
 		if (deadline_poll(wait->loop, slots, SLOTS, wake, &ignored) < 0)
 			_exit(STATUS_OS);
@@ -110,50 +94,43 @@ static _Noreturn void keep(struct hold *hold, const struct wait *wait)
 		    (slots[SLOT_SIGNALS].revents && signal_fd_next_deadly(wait->signals)))
 			break;
 		if (clock_ms() >= max_ms) {
-			tell_max_hold(hold, wait);
+			/* the process of --while-pid lives on: only the lock is given back */
+			strcpy(hold->lock.end.cause, "max-hold");
+			message_event(wait->messenger, LOG_ERR,
+				      "lock %s was held for %s, as long as --max-hold allows; "
+				      "giving it back",
+				      hold->lock.keys.shown, duration_show_fraction(held, most_ms));
 			break;
 		}
 	}
 	if (is_over(hold)) /* it was stopped meanwhile */
 		tell_loss_and_exit(hold, wait->messenger);
-	hold_release_and_tell(hold, hold->lock->deadline_ms);
+	hold_set_release(set, hold->lock.deadline_ms);
 	_exit(0);
 }
 
-/* Drops the signals that came until now: they were for the process group. */
-static void leave_group(const struct signal_fd *signals)
+static _Noreturn void live(const struct hold_set *set, const struct wait *wait, int fd)
 {
+	const struct connection *connection = &set->holds->client.connection;
+	const int ours[] = {connection->fd,    connection->local_folder, wait->pidfd,
+			    wait->loop->timer, wait->signals->fd,        fd};
+
 	struct signalfd_siginfo ignored;
-
-	setsid();
-	while (signal_fd_next(signals, &ignored))
-		;
-}
-
-/* A caller that was killed may have told the owner id: then its user relies on the keeper. */
-static void await_start(int fd)
-{
 	char byte;
 
-	(void)!send(fd, "", 1, MSG_NOSIGNAL);
-	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
-	close(fd);
-}
-
-static _Noreturn void live(struct hold *hold, const struct wait *wait, int fd)
-{
-	const struct connection *connection = &hold->client->connection;
-	int ours[] = {connection->fd,    connection->local_folder, wait->pidfd,
-		      wait->loop->timer, wait->signals->fd,        fd};
-
-	leave_group(wait->signals);
+	setsid();
+	while (signal_fd_next(wait->signals, &ignored)) /* they were for the process group */
+		;
 	(void)!chdir("/");
 	close_all_but(fd, ours, sizeof(ours) / sizeof(ours[0]));
-	await_start(fd);
-	keep(hold, wait);
+	(void)!send(fd, "", 1, MSG_NOSIGNAL);
+	/* a caller that was killed may have told the owner id: then its user relies on us */
+	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
+	close(fd);
+	keep(set, wait);
 }
 
-int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wait,
+int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct wait *wait,
 		 struct error *err)
 {
 	int ends[2];
@@ -164,14 +141,14 @@ int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wa
 	*keeper = (struct keeper){.pid = fork(), .fd = ends[0]};
 	if (keeper->pid == 0) {
 		close(ends[0]);
-		live(hold, wait, ends[1]);
+		live(set, wait, ends[1]);
 	}
 	const int cause = errno;
 
 	close(ends[1]);
 	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
 		message_step(wait->messenger, "process %d renews lock %s until process %d ends",
-			     (int)keeper->pid, hold->lock->keys.shown,
+			     (int)keeper->pid, set->holds->lock.keys.shown,
 			     (int)wait->options->while_pid);
 		return 0;
 	}
@@ -179,7 +156,7 @@ int keeper_start(struct keeper *keeper, struct hold *hold, const struct wait *wa
 	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot make a process: %s", strerror(cause))
 			       : fail(err, STATUS_OS,
 				      "cannot keep lock %s: the process that renews it was killed",
-				      hold->lock->keys.shown);
+				      set->holds->lock.keys.shown);
 }
 
 void keeper_leave(const struct keeper *keeper, bool goes_on)

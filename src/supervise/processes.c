@@ -399,7 +399,9 @@ pid_t stop_reap(struct stop *stop, int *left, int options, int *status)
 	if (older)
 		older->is_alive = false;
 	if (pid == stop->command) {
-		ending_note(stop->shared, *status);
+		stop->shared->ending.wait_status = *status;
+		stop->shared->ending.was_stopped = stop->shared->phase == GUARD_STOPPING;
+		stop->shared->ending.is_reaped = true;
 		stop->command = 0;
 	}
 	return pid;

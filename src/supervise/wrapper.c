@@ -1,10 +1,11 @@
 /* The wrapper has a guard stand by, lets COMMAND go, and passes signals on to the guard while
  * COMMAND runs. It does the guard's work if that dies or hangs. */
-#include "supervise/wrapper.h"
+#include "supervise/job.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -42,35 +43,126 @@ struct wrapper {
 	struct signal_timer waker;
 };
 
+/* ---- Times ---- */
+
+/* A lock that was handed over is ours for a short time at first, and the renewal needs that more
+ * than a COMMAND that has just begun. */
+struct times job_times_for(const struct job *job, const struct lock *lock)
+{
+	const int64_t ttl_ms = lock->ttl_ms, dying_ms = ttl_ms / 10;
+	/* The server's clock may run a twelfth faster than ours, which is as much as chrony slews a
+	 * clock. The rest is for the time that processes take to die. */
+	const int64_t margin_ms = ttl_ms / 12 + (dying_ms < 100 ? 100 : earliest(dying_ms, 1000));
+	const int64_t kill_ms = lock->deadline_ms - margin_ms;
+	int64_t grace_ms = job->kill_after_ms;
+
+	if (lock->handed && ttl_ms < lock->lease_ms)
+		grace_ms = earliest(grace_ms, ttl_ms / 5);
+	return (struct times){kill_ms - grace_ms, kill_ms, lock->deadline_ms};
+}
+
+struct times job_times(const struct job *job)
+{
+	struct times least = {NEVER_MS, NEVER_MS, NEVER_MS};
+	const struct hold *hold;
+
+	for (int at = 0; (hold = hold_set_next(job->set, &at));) {
+		const struct times times = job_times_for(job, &hold->lock);
+
+		least.stop_ms = earliest(least.stop_ms, times.stop_ms);
+		least.kill_ms = earliest(least.kill_ms, times.kill_ms);
+		least.deadline_ms = earliest(least.deadline_ms, times.deadline_ms);
+	}
+	return least;
+}
+
+/* When one is lost, COMMAND's times stay what they were: the others do not give it more. */
+void shared_state_put_times(struct shared_state *shared, const struct job *job)
+{
+	const struct times times = job_times(job);
+
+	for (int i = 0; i < job->set->count; i++) {
+		const struct hold *hold = &job->set->holds[i];
+
+		shared->locks[i].deadline_ms =
+			hold->state == HOLD_HELD ? hold->lock.deadline_ms : 0;
+	}
+	if (times.deadline_ms == NEVER_MS)
+		return;
+	shared->deadline_ms = times.deadline_ms;
+	if (shared->ending.lost)
+		return;
+	shared->kill_ms = times.kill_ms;
+	shared->stop_ms = times.stop_ms;
+}
+
+/* ---- How COMMAND ended ---- */
+
+static int shell_status(const struct ending *ending)
+{
+	if (ending->exec_errno)
+		return ending->exec_errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+	return WIFSIGNALED(ending->wait_status) ? 128 + WTERMSIG(ending->wait_status)
+						: WEXITSTATUS(ending->wait_status);
+}
+
+void ending_put(const struct ending *ending, struct lock *lock)
+{
+	lock->end.unused = !ending->started || ending->exec_errno;
+	if (ending->was_asked)
+		*lock->end.min_hold = '\0';
+	if (!ending->is_reaped)
+		return;
+	snprintf(lock->end.status, sizeof(lock->end.status), "%d", shell_status(ending));
+	if (ending->timed_out)
+		strcpy(lock->end.cause, "max-hold");
+	else if (ending->was_asked)
+		strcpy(lock->end.cause, "asked");
+	else if (ending->was_stopped)
+		strcpy(lock->end.cause, ending->wrap_died ? "wrap died" : "lost");
+	else if (WIFSIGNALED(ending->wait_status))
+		signal_show(lock->end.cause, WTERMSIG(ending->wait_status));
+	else
+		strcpy(lock->end.cause, "exit");
+}
+
 /* ---- Standing by ---- */
 
-/* *standby is empty before, and if this fails (-1, errno). is_granted: the connection is free. */
+/* There is no guard before, and none if this fails (-1, errno). is_granted: the connection is free.
+ * The memory that the processes share is mapped, not in a file: it lives as long as one of them. */
 static int make_guard(struct standby *standby, const struct job *job, bool is_granted)
 {
-	const struct member *last = &job->set->members[job->set->count - 1];
+	const struct hold *last = &job->set->holds[job->set->count - 1];
 	const bool needs_connection =
 		!is_granted && !connection_can_be_shared(&last->client.connection);
+	const size_t bytes = sizeof(*standby->shared) +
+			     (size_t)job->set->count * sizeof(*standby->shared->locks);
 	const pid_t wrapper = getpid();
 	int ends[2], cause;
 
-	*standby = (struct standby){
-		.guard = -1, .fd = -1, .shared = shared_state_new(job->set->count)};
-	if (standby->shared && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-		standby->fd = ends[0];
-		standby->opened = hold_set_opened(job->set);
-		prctl(PR_SET_CHILD_SUBREAPER, 1); /* its child is ours when it is gone */
-		/* its death wakes us if we are stopped then */
-		standby->guard = proc_fork(SIGCONT, NULL);
-		if (standby->guard == 0) {
-			close(ends[0]);
-			guard_run(job, standby->shared, ends[1], wrapper, needs_connection);
-		}
-		close(ends[1]);
+	if (!standby->shared)
+		standby->shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (standby->shared == MAP_FAILED)
+		standby->shared = NULL;
+	if (!standby->shared || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	memset(standby->shared, 0, bytes); /* of a guard before */
+	standby->opened = hold_set_opened(job->set);
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* its child is ours when it is gone */
+	/* its death wakes us if we are stopped then */
+	standby->guard = proc_fork(SIGCONT, NULL);
+	if (standby->guard == 0) {
+		close(ends[0]);
+		guard_run(job, standby->shared, ends[1], wrapper, needs_connection);
 	}
+	cause = errno;
+	close(ends[1]);
+	standby->fd = ends[0];
 	if (standby->guard > 0)
 		return 0;
-	cause = errno;
-	standby_end(standby);
+	close(ends[0]);
+	standby->guard = 0;
 	errno = cause;
 	return -1;
 }
@@ -85,15 +177,12 @@ void standby_make(struct standby *standby, const struct job *job)
 
 void standby_end(struct standby *standby)
 {
-	if (standby->shared)
-		close(standby->fd);
-	if (standby->guard > 0) {
-		kill(standby->guard, SIGKILL);
-		waitpid(standby->guard, NULL, __WALL);
-	}
-	if (standby->shared)
-		munmap(standby->shared, standby->shared->bytes);
-	*standby = (struct standby){0};
+	if (!standby->guard)
+		return;
+	close(standby->fd);
+	kill(standby->guard, SIGKILL);
+	waitpid(standby->guard, NULL, __WALL);
+	standby->guard = 0;
 }
 
 /* Whether the guard at the other end of this socket is gone. */
@@ -117,6 +206,8 @@ static uint64_t untaken(const struct signal_fd *signals)
  * guard: returns -1, and *err is filled. */
 static int let_go(struct standby *standby, const struct job *job, struct error *err)
 {
+	struct shared_state *shared;
+
 	if (!standby->guard || standby->opened != hold_set_opened(job->set) ||
 	    !hold_set_is_still(job->set) || guard_is_gone(standby->fd)) {
 		standby_end(standby);
@@ -124,12 +215,21 @@ static int let_go(struct standby *standby, const struct job *job, struct error *
 			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
 				    job->shown, strerror(errno));
 	}
+	shared = standby->shared;
 	ground_note_older(job->ground, standby->guard);
 	/* This continues a guard that is stopped. It also removes its pending SIGTSTP, SIGTTIN and
 	 * SIGTTOU: the wrapper was stopped by them, too, and goes on. */
 	kill(standby->guard, SIGCONT);
-	standby->shared->untaken = untaken(job->signals);
-	shared_state_let_go(standby->shared, job);
+	for (int i = 0; i < job->set->count; i++) {
+		shared->locks[i].lock = job->set->holds[i].lock;
+		shared->locks[i].client = job->set->holds[i].client;
+	}
+	shared->untaken = untaken(job->signals);
+	shared->is_deaf = job->messenger->is_deaf;
+	shared_state_put_times(shared, job);
+	shared->start_ms = clock_ms();
+	shared->ending.started = true;
+	shared->is_let_go = true;
 	(void)!send(standby->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	return 0;
 }
@@ -226,21 +326,18 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 	const struct hold_set *set = wrapper->job->set;
 
 	for (int i = 0; i < set->count; i++) {
-		struct member *member = &set->members[i];
-		const struct connection last = member->client.connection;
+		struct hold *hold = &set->holds[i];
+		const struct connection last = hold->client.connection;
 
-		ending_put(&wrapper->shared->ending, &member->lock);
-		member->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
-		member->hold = (struct hold){.lock = &member->lock,
-					     .client = &member->client,
-					     .messenger = set->messenger,
-					     .ends_ms = member->lock.deadline_ms};
-		if (member->lock.deadline_ms <= clock_ms())
-			member->hold.state = HOLD_EXPIRED;
-		client_init(&member->client, wrapper->job->server, set->timeout_ms);
-		member->client.connection.story.messenger = set->messenger;
-		connection_begin_at(&member->client.connection, &last);
-		member->client.strays = STRAYS_OF_HEIR;
+		ending_put(&wrapper->shared->ending, &hold->lock);
+		hold->lock.deadline_ms = wrapper->shared->locks[i].deadline_ms;
+		hold->ends_ms = hold->lock.deadline_ms;
+		if (hold->lock.deadline_ms <= clock_ms())
+			hold->state = HOLD_EXPIRED;
+		client_init(&hold->client, wrapper->job->server, set->timeout_ms);
+		hold->client.connection.story.messenger = set->messenger;
+		connection_begin_at(&hold->client.connection, &last);
+		hold->client.strays = STRAYS_OF_HEIR;
 	}
 	hold_set_release(set, clock_ms() + set->timeout_ms);
 	hold_set_close(set);
@@ -259,7 +356,7 @@ static void finish_for_guard(struct wrapper *wrapper)
 		if (wrapper->shared->locks[i].deadline_ms <= now)
 			message(wrapper->job->messenger, LOG_ERR,
 				"cannot release lock %s: its lease is over",
-				set->members[i].lock.keys.shown);
+				set->holds[i].lock.keys.shown);
 	give_back_for_guard(wrapper);
 	wrapper->shared->phase = GUARD_DONE;
 }

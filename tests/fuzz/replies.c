@@ -2,7 +2,7 @@
  * input chooses the command, the rest is the server's script: see parts/world.h.
  *
  * For: redis/reply.c lock/lock.c redis/client.c redis/server_error.c
- * lock/hold.c lock/wait.c lock/owner.c lock/owner_call.c commands/wrap.c
+ * lock/hold.c lock/wait.c lock/owner.c commands/owner_call.c commands/wrap.c
  * commands/acquire.c commands/renew.c commands/release.c base/message.c
  * supervise/take_locks.c */
 #include <stdlib.h>

@@ -4,8 +4,7 @@
  * For: commands/status.c commands/queue.c commands/log.c history/intervals.c
  * history/stats.c history/plot.c lock/owner.c output/table.c base/json.c
  * base/text.c output/timestamp.c base/terminal.c lock/lock_list.c redis/cluster_nodes.c
- * commands/doctor.c doctor/permissions.c doctor/report.c
- * lock/grants.c */
+ * commands/doctor.c doctor/permissions.c doctor/report.c */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
-/* Tests supervise/job.c: when COMMAND must be stopped, by the lock's time to live. */
+/* Tests supervise/wrapper.c: when COMMAND must be stopped, by the lock's time to live. */
 #include "supervise/job.h"
+
+#include <stdlib.h>
 
 #include "check.h"
 
@@ -9,42 +11,45 @@
 static void check_times(struct tally *tally, struct lock lock, int64_t kill_after_ms,
 			int64_t kill_before_ms, int64_t stop_after_ms)
 {
-	struct member member = {.lock = lock};
-	struct hold_set set = {.members = &member, .count = 1};
+	struct hold hold = {.lock = lock};
+	struct hold_set set = {.holds = &hold, .count = 1};
 	const struct job job = {.set = &set, .kill_after_ms = kill_after_ms};
 
-	member.lock.deadline_ms = NOW + lock.ttl_ms;
-	CHECK(tally, member.lock.deadline_ms - job_kill_ms(&job) == kill_before_ms);
-	CHECK(tally, job_stop_ms(&job) - NOW == stop_after_ms);
+	hold.lock.deadline_ms = NOW + lock.ttl_ms;
+	CHECK(tally, hold.lock.deadline_ms - job_times(&job).kill_ms == kill_before_ms);
+	CHECK(tally, job_times(&job).stop_ms - NOW == stop_after_ms);
 }
 
 /* With several locks the least of those that are held counts. */
 static void check_least(struct tally *tally)
 {
-	struct member members[3] = {
+	struct hold holds[3] = {
 		{.lock = {.lease_ms = 30000, .ttl_ms = 30000, .deadline_ms = NOW + 30000}},
 		{.lock = {.lease_ms = 30000, .ttl_ms = 20000, .deadline_ms = NOW + 20000}},
 		{.lock = {.lease_ms = 30000, .ttl_ms = 25000, .deadline_ms = NOW + 25000}},
 	};
-	struct hold_set set = {.members = members, .count = 3};
+	struct hold_set set = {.holds = holds, .count = 3};
 	const struct job job = {.set = &set, .kill_after_ms = 1000};
-	struct shared_state *shared = shared_state_new(set.count);
+	struct shared_state *shared = calloc(1, sizeof(*shared) + 3 * sizeof(*shared->locks));
 
-	CHECK(tally, job_kill_ms(&job) == job_kill_ms_for(&members[1].lock));
-	CHECK(tally, job_stop_ms(&job) == job_stop_ms_for(&job, &members[1].lock));
+	if (!shared)
+		abort();
+	CHECK(tally, job_times(&job).kill_ms == job_times_for(&job, &holds[1].lock).kill_ms);
+	CHECK(tally, job_times(&job).stop_ms == job_times_for(&job, &holds[1].lock).stop_ms);
 	shared_state_put_times(shared, &job);
 	CHECK(tally, shared->deadline_ms == NOW + 20000);
-	members[1].hold.state = HOLD_LOST;
-	CHECK(tally, job_kill_ms(&job) == job_kill_ms_for(&members[2].lock));
-	CHECK(tally, job_stop_ms(&job) == job_stop_ms_for(&job, &members[2].lock));
+	holds[1].state = HOLD_LOST;
+	CHECK(tally, job_times(&job).kill_ms == job_times_for(&job, &holds[2].lock).kill_ms);
+	CHECK(tally, job_times(&job).stop_ms == job_times_for(&job, &holds[2].lock).stop_ms);
 	shared_state_put_times(shared, &job);
 	CHECK(tally, shared->deadline_ms == NOW + 25000);
 	CHECK(tally, shared->locks[0].deadline_ms == NOW + 30000);
 	CHECK(tally, shared->locks[1].deadline_ms == 0);
-	members[0].hold.state = members[2].hold.state = HOLD_RELEASED;
-	CHECK(tally, job_kill_ms(&job) == NEVER_MS);
+	holds[0].state = holds[2].state = HOLD_RELEASED;
+	CHECK(tally, job_times(&job).kill_ms == NEVER_MS);
 	shared_state_put_times(shared, &job);
 	CHECK(tally, shared->deadline_ms == NOW + 25000);
+	free(shared);
 }
 
 int main(void)

@@ -26,7 +26,7 @@
 #include "peers.h"
 #include "redis/connect.h"
 #include "redis/server.h"
-#include "supervise/wrapper.h"
+#include "supervise/job.h"
 #include "valid.h"
 
 /* The linker puts world_* in the places of functions of src/ and libc; real_* are those. */
@@ -277,23 +277,24 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	(void)err;
 	world.has_started = true;
 	for (int i = 0; i < set->count; i++) {
-		const struct lock *lock = &set->members[i].lock;
+		const struct lock *lock = &set->holds[i].lock;
 
 		HOLDS(world.now_ms < lock->deadline_ms && *lock->token);
 		HOLDS(lock->token[strspn(lock->token, "0123456789")] == '\0');
 		HOLDS(lock->kind == LOCK_WRAP && !lock->starts);
-		hold_set_take(set, &set->members[i]);
+		hold_set_take(set, &set->holds[i]);
 	}
-	for (int i = 0; i < HOLD_STEPS && !lost && world.now_ms < hold_set_deadline_ms(set); i++) {
-		const int64_t wake = earliest(hold_set_wait(set, slots), hold_set_deadline_ms(set));
+	for (int i = 0; i < HOLD_STEPS && !lost && world.now_ms < job_times(job).deadline_ms; i++) {
+		const int64_t wake =
+			earliest(hold_set_wait(set, slots), job_times(job).deadline_ms);
 
 		wait_until(slots, (nfds_t)set->count, wake);
 		lost = hold_set_step(set) != NULL;
 	}
-	if (world.now_ms >= hold_set_deadline_ms(set))
-		hold_expire(&set->members[0].hold);
-	message_step(job->messenger, "%s", hold_lost_why(&set->members[0].hold));
-	if (world.now_ms < hold_set_deadline_ms(set))
+	if (world.now_ms >= job_times(job).deadline_ms)
+		hold_expire(&set->holds[0]);
+	message_step(job->messenger, "%s", hold_lost_why(&set->holds[0]));
+	if (world.now_ms < job_times(job).deadline_ms)
 		hold_set_release(set, world.now_ms + 5000);
 	hold_set_close(set);
 	*ending = (struct ending){.started = true, .lost = lost};

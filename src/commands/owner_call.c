@@ -1,5 +1,5 @@
 /* Each call may wait as long as --connect-timeout, and tells the steps of its connection. */
-#include "lock/owner_call.h"
+#include "commands/owner_call.h"
 
 #include <stdio.h>
 #include <string.h>
