@@ -60,11 +60,6 @@ int deadline_poll_open(struct deadline_poll *loop, struct error *err)
 	return 0;
 }
 
-void deadline_poll_close(struct deadline_poll *loop)
-{
-	close(loop->timer);
-}
-
 static int arm(struct deadline_poll *loop, int64_t until_ms, struct error *err)
 {
 	struct itimerspec when = {0};

@@ -40,8 +40,6 @@ struct deadline_poll {
 /* Returns 0, or -1 with STATUS_OS. */
 int deadline_poll_open(struct deadline_poll *loop, struct error *err);
 
-void deadline_poll_close(struct deadline_poll *loop);
-
 /* Waits until one of the slots is ready or until_ms has come. slots[count - 1] is for the timer and
  * is filled in here. Returns 0, or -1 with STATUS_OS. */
 int deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count, int64_t until_ms,

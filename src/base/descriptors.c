@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 ssize_t read_file(const char *path, char *text, size_t size)
@@ -34,4 +37,21 @@ void close_descriptors_from(unsigned int first, unsigned int last)
 		return;
 	for (unsigned int fd = first; fd <= last && (int)fd < count; fd++)
 		close((int)fd);
+}
+
+int connect_unix(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	close(fd); /* and leaves errno as it is */
+	return -1;
 }

@@ -67,18 +67,20 @@ static void write_whole(const char *text, size_t length)
 	}
 }
 
-__attribute__((format(printf, 2, 0))) static void print_line(bool may_wait, const char *format,
-							     va_list args)
+void print_message(bool may_wait, const char *format, ...)
 {
 	static const char prefix[] = "fairlock: ";
 	const size_t start = sizeof(prefix) - 1;
 	char line[LINE_MAX_BYTES];
 	size_t length;
+	va_list args;
 
+	va_start(args, format);
 	memcpy(line, prefix, start);
 	if ((size_t)vsnprintf(line + start, sizeof(line) - start - 1, format, args) >=
 	    sizeof(line) - start - 1)
 		utf8_cut_end(line + start);
+	va_end(args);
 	tame(line + start);
 	length = strlen(line);
 	line[length++] = '\n';
@@ -86,22 +88,4 @@ __attribute__((format(printf, 2, 0))) static void print_line(bool may_wait, cons
 		write_whole(line, length);
 	else if (is_ready())
 		(void)!write(STDERR_FILENO, line, length);
-}
-
-void complain(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_line(true, format, args);
-	va_end(args);
-}
-
-void complain_in_passing(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_line(false, format, args);
-	va_end(args);
 }

@@ -1,6 +1,8 @@
 /* Exit statuses, the failures of functions, and how both are reported on standard error. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/text.h" /* tame */
 
 /* Exit statuses, as the manual lists them. Below the commands each is the class of a failure. */
@@ -36,8 +38,10 @@ int fail_about(struct error *err, enum status status, const char *verb, const ch
 	       const char *cause);
 
 /* Prints "fairlock: TEXT" on standard error, in one write. */
-__attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
+#define complain(...) print_message(true, __VA_ARGS__)
 
 /* The same for callers that must not wait, because a lease does not: prints nothing if standard
  * error would not take it at once. */
-__attribute__((format(printf, 1, 2))) void complain_in_passing(const char *format, ...);
+#define complain_in_passing(...) print_message(false, __VA_ARGS__)
+
+__attribute__((format(printf, 2, 3))) void print_message(bool may_wait, const char *format, ...);

@@ -74,15 +74,6 @@ void json_text(struct json *json, const char *key, const char *text)
 		fputs("null", stdout);
 }
 
-void json_number(struct json *json, const char *key, int64_t number)
-{
-	begin_value(json, key);
-	if (number < 0)
-		fputs("null", stdout);
-	else
-		printf("%" PRId64, number);
-}
-
 void json_printf(struct json *json, const char *key, const char *format, ...)
 {
 	va_list args;

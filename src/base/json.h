@@ -20,9 +20,6 @@ void json_close(struct json *json, char bracket);
 /* A string; null for NULL and "". Bytes that are no UTF-8 become U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
 
-/* A number; null if it is negative, which means unknown. */
-void json_number(struct json *json, const char *key, int64_t number);
-
 /* A number, true, false or null, as printf writes it. */
 __attribute__((format(printf, 3, 4))) void json_printf(struct json *json, const char *key,
 						       const char *format, ...);

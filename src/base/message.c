@@ -42,7 +42,7 @@ void message_step(const struct messenger *messenger, const char *format, ...)
 	va_list args;
 	int64_t ms;
 
-	if (!messenger->verbose)
+	if (!messenger || !messenger->verbose)
 		return;
 	ms = clock_ms() - messenger->start_ms;
 	va_start(args, format);

@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) void message(struct messenger *messenger, 
 __attribute__((format(printf, 3, 4))) void message_event(struct messenger *messenger, int priority,
 							 const char *format, ...);
 
-/* "fairlock: [    1.234] TEXT", for --verbose only. */
+/* "fairlock: [    1.234] TEXT", for --verbose only. Without a messenger nothing is told. */
 __attribute__((format(printf, 2, 3))) void message_step(const struct messenger *messenger,
 							const char *format, ...);
 

@@ -66,11 +66,6 @@ int signal_fd_open_deaf(struct signal_fd *signals, struct error *err)
 	return open_descriptor(signals, BIT(SIGCHLD), err);
 }
 
-void signal_fd_close(struct signal_fd *signals)
-{
-	close(signals->fd);
-}
-
 bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info)
 {
 	do

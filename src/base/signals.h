@@ -36,8 +36,6 @@ int signal_fd_open(struct signal_fd *signals, struct error *err);
  * Returns 0, or -1 with STATUS_OS. */
 int signal_fd_open_deaf(struct signal_fd *signals, struct error *err);
 
-void signal_fd_close(struct signal_fd *signals);
-
 /* The next signal, or false when there is none. Drops each SIGXFSZ that the kernel sent because
  * this process wrote too much. */
 bool signal_fd_next(const struct signal_fd *signals, struct signalfd_siginfo *info);

@@ -168,8 +168,8 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 	else
 		result = wait_result_carry_out(invocation->messenger, options, signo, err, status);
 	client_close(&hold.client);
-	deadline_poll_close(&loop);
-	signal_fd_close(&signals);
+	close(loop.timer);
+	close(signals.fd);
 	if (wait.pidfd >= 0)
 		close(wait.pidfd);
 	return result;

@@ -399,10 +399,10 @@ static int fetch_events(struct reader *r, struct history *history, struct logged
 
 	wire_look(keys, &request, "log");
 	wire_add(&request, lock->after, query->since, r->table ? "0" : "1");
-	connection_trace_ask(client, "for the log of lock", keys->shown);
-	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
+	request.question = "for the log of lock";
+	request.about = keys->shown;
+	if (client_ask(client, &request, err) < 0)
 		return -1;
-	connection_trace_answer(client);
 	reply = client->reply;
 	history->now_ms = event_number(reply_text(reply, 1));
 	if (!reply_fits(reply, "sslsll") || strcmp(reply_text(reply, 0), "log") != 0 ||
@@ -465,11 +465,8 @@ static int print(struct reader *r, const struct history *history, struct error *
 	const struct options *options = r->invocation->options;
 	char since[TIMESTAMP_MAX_BYTES];
 
-	if (options->plot)
-		return plot_print(history, r->keys->name,
-				  terminal_colours(options->colour, STDOUT_FILENO), err);
-	if (options->stats)
-		return stats_print(history, r->keys->name, options->json, err);
+	if (options->plot || options->stats)
+		return history_print(history, r->keys->name, options, err);
 	if (r->query.from_ms != UNKNOWN_MS) {
 		snprintf(r->nothing, sizeof(r->nothing), "no events since %s",
 			 timestamp_local(since, r->query.from_ms, TIMESTAMP_LONG));

@@ -17,10 +17,10 @@ static int ask(struct look *look, struct client *client, const char *name, struc
 	if (lock_keys_make(&keys, name, err) < 0)
 		return -1;
 	wire_look(&keys, &request, look->what);
-	connection_trace_ask(client, look->question, keys.shown);
-	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
+	request.question = look->question;
+	request.about = keys.shown;
+	if (client_ask(client, &request, err) < 0)
 		return -1;
-	connection_trace_answer(client);
 	return look->show(look, &keys, client, err);
 }
 

@@ -91,10 +91,10 @@ static int request_removal(struct client *client, const struct lock_keys *keys, 
 		return -1;
 	owner_describe(by, getpid(), words, NULL);
 	wire_remove(keys, &request, id, own_id, by);
-	connection_trace_ask(client, "to take the waiter out of the queue of lock", keys->shown);
-	if (client_call(client, &request, clock_ms() + client->timeout_ms, false, err) < 0)
+	request.question = "to take the waiter out of the queue of lock";
+	request.about = keys->shown;
+	if (client_ask(client, &request, err) < 0)
 		return -1;
-	connection_trace_answer(client);
 	answer = reply_text(client->reply, 0);
 	if (strcmp(answer, "unknown") == 0)
 		return fail(err, STATUS_NOT_HELD,

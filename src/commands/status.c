@@ -345,12 +345,10 @@ static void ask_for_grants(struct look *look, struct client *client)
 
 	if (!look->table && !view->wants_metrics)
 		return;
-	connection_trace_ask(client, "whether the server grants locks", "");
 	switch (grants_ask(client, &why)) {
 	case GRANTS_NOT_KNOWN:
 		break;
 	case GRANTS_LOCKS:
-		connection_trace_answer(client);
 		if (view->grants == METRIC_UNKNOWN)
 			view->grants = 1;
 		break;

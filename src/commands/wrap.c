@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/param.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "supervise/exec_path.h"
@@ -68,8 +69,8 @@ static int open_and_run(struct job *job, struct signal_fd *signals, int *status,
 	ground_look(job->ground);
 	result = get_and_run(job, status, err);
 	ground_leave(job->ground);
-	deadline_poll_close(job->loop);
-	signal_fd_close(signals);
+	close(job->loop->timer);
+	close(signals->fd);
 	return result;
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"
@@ -19,7 +18,7 @@
 
 int facts_call(struct client *client, const struct request *request, struct error *err)
 {
-	if (client_call(client, request, clock_ms() + client->timeout_ms, false, err) == 0)
+	if (client_ask(client, request, err) == 0)
 		return 0;
 	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command") ? -1 : 1;
 }
@@ -118,7 +117,7 @@ static int ask(const struct facts *facts, const struct options *options,
 			is_needed(needs[i].use, is_cluster, options) ? "must" : "may";
 		request.argv[request.argc++] = needs[i].list;
 	}
-	return facts_call(facts->client, &request, err);
+	return client_ask(facts->client, &request, err);
 }
 
 int permissions_ask(struct facts *facts, const struct options *options, struct error *err)

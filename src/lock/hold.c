@@ -36,8 +36,7 @@ static void hurry(struct hold *hold, int64_t timeout_ms)
 
 	if (timeout_ms < least_ms)
 		timeout_ms = least_ms;
-	client->timeout_ms = earliest(hold->patience_ms, timeout_ms);
-	connection_set_timeout(&client->connection, client->timeout_ms);
+	connection_set_timeout(&client->connection, earliest(hold->patience_ms, timeout_ms));
 	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock.lease_ms / 20);
 }
 

@@ -73,8 +73,9 @@ static void sort(struct lock_list *names)
 static int ask(struct client *client, const struct request *request, int64_t until_ms,
 	       struct error *err)
 {
-	return client_call(client, request, earliest(clock_ms() + client->timeout_ms, until_ms),
-			   false, err);
+	return client_call(client, request,
+			   earliest(clock_ms() + client->connection.timeout_ms, until_ms), false,
+			   err);
 }
 
 /* Moves on to the next step. A real server's cursor is a number, and differs from the one before;
@@ -189,13 +190,13 @@ static int lock_list_find(struct lock_list *names, enum lock_part part, struct c
 
 		if (cluster_nodes_has_lost(nodes, client))
 			continue;
-		connection_trace_ask(client, question, "");
+		message_step(nodes->messenger, "asking %s", question);
 		if (find_at(names, part, client, until_ms, err) < 0 &&
 		    !cluster_nodes_lose(nodes, client, err))
 			result = -1;
 	}
 	sort(names);
-	if (result == 0 && nodes->messenger)
+	if (result == 0)
 		message_step(nodes->messenger, "found %zu lock%s after %s", names->count,
 			     names->count == 1 ? "" : "s",
 			     duration_show(took, clock_ms() - begun_ms));

@@ -657,14 +657,14 @@ static void begin_queueing(struct waiting *w)
 
 static void queued(struct waiting *w, const struct ask_reply *reply)
 {
+	const bool is_deaf = w->client->traffic.subscribed < w->client->channel_count;
 	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
 
 	if (w->phase == PHASE_ASKING)
 		begin_queueing(w);
 	w->place_due = w->wait->messenger->verbose;
 	w->due.sign_ms =
-		clock_ms() + (client_hears_all(w->client) ? reply->ask_in_ms
-							  : earliest(reply->ask_in_ms, DEAF_MS));
+		clock_ms() + (is_deaf ? earliest(reply->ask_in_ms, DEAF_MS) : reply->ask_in_ms);
 	/* a lock that never ends is most likely a mistake: the user should know */
 	if (reply->ttl_ms == -1 && !w->told_no_ttl) {
 		progress_clear(&w->progress);
@@ -844,8 +844,8 @@ static void leave(struct waiting *w, struct error *err)
 		return;
 	message_step(w->wait->messenger, "leaving the queue");
 	/* a connection that carries nothing any more must leave time for another */
-	client->timeout_ms = earliest(client->timeout_ms, LEAVE_MS / 2);
-	connection_set_timeout(&client->connection, client->timeout_ms);
+	connection_set_timeout(&client->connection,
+			       earliest(client->connection.timeout_ms, LEAVE_MS / 2));
 	client_cancel(client);
 	wire_leave(w->lock, &request);
 	/* A server that has been silent for as long as the user allows may go on later, and grant
@@ -884,7 +884,7 @@ static bool stand_by_if_due(struct waiting *w)
 	const bool is_time =
 		w->phase == PHASE_QUEUED
 			? client_is_still(w->client)
-			: connection_is_silent(connection) && connection_can_be_shared(connection);
+			: connection_is_silent(connection) && !connection->server->tls;
 
 	if (!w->wait->stand_by || !w->standby.is_wanted || !is_time ||
 	    !hold_set_is_silent(&w->wait->held))

@@ -4,9 +4,13 @@
 #include "redis/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +39,6 @@
 #define REPLY_MAX_ELEMENTS (1 << 20)
 #define REPLY_MAX_DEPTH 8
 
-enum connection_event {
-	CONNECTION_NOTHING, /* wait as connection_wait says */
-	CONNECTION_OPENED,  /* HELLO is about to leave: send what belongs into the same write */
-	CONNECTION_REPLY,   /* the next reply or push */
-	CONNECTION_FAILED,  /* connection->error; the connection is tried again */
-	CONNECTION_REFUSED, /* the same: the server refuses who we are, or the database */
-};
-
 #define REDIRECTIONS_MAX 8
 #define BACKOFF_MIN_MS INT64_C(10)
 #define LOCAL_START_RETRY_MS 3
@@ -59,16 +55,22 @@ enum connection_event {
 /* A message repeats a name that is no longer than this. */
 #define NAME_SHORT_BYTES 20
 
+/* The peer is gone after three probes without an answer, or TCP_USER_TIMEOUT if that is set. */
+#define KEEPALIVE_IDLE_S 10
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_PROBES 3
+
 /* People are told when a server has been away for this long. */
 #define ABSENCE_MS 1000
 
-/* ==== The connection ==== */
-
-void connection_begin_at(struct connection *connection, const struct connection *last)
+/* Fills *err with "cannot VERB the server: CAUSE". */
+static void server_fail(const struct server *server, struct error *err, enum status status,
+			const char *verb, const char *cause)
 {
-	if (last->handshake.is_cluster)
-		connection->route.named = last->endpoint;
+	fail_about(err, status, verb, server_shown(server), cause);
 }
+
+/* ==== The connection ==== */
 
 static void connection_allow(struct connection *connection)
 {
@@ -97,19 +99,11 @@ static void keep_seed(struct connection *connection)
 
 /* ---- What people are told ---- */
 
-static void connection_tell_words(const struct connection *connection, const char *text,
-				  const char *needed)
-{
-	if (connection->story.messenger)
-		message_step(connection->story.messenger, "the server says: %s%s%s", text,
-			     *needed ? "; needed:" : "", needed);
-}
-
 static void connection_tell_trouble(struct connection *connection, const struct error *error)
 {
 	struct connection_story *story = &connection->story;
 
-	if (!story->messenger || strcmp(error->text, story->trouble) == 0)
+	if (strcmp(error->text, story->trouble) == 0)
 		return;
 	strcpy(story->trouble, error->text);
 	message_step(story->messenger, "%s", error->text);
@@ -129,9 +123,8 @@ static void tell_connection(struct connection *connection)
 	story->trouble[0] = '\0';
 	if (!is_one)
 		snprintf(port, sizeof(port), ":%u", connection->endpoint.port);
-	if (story->messenger)
-		message_step(story->messenger, "connected to %s%s after %s",
-			     is_one ? server_shown(server) : connection->endpoint.host, port, took);
+	message_step(story->messenger, "connected to %s%s after %s",
+		     is_one ? server_shown(server) : connection->endpoint.host, port, took);
 }
 
 static void connection_send(struct connection *connection, int argc, const char **argv)
@@ -158,14 +151,6 @@ static void close_socket(struct connection *connection)
 	connection->stage = CONNECTION_DOWN;
 }
 
-void connection_leave(const struct connection *connection)
-{
-	if (connection->fd >= 0)
-		close(connection->fd);
-	if (connection->local_folder >= 0)
-		close(connection->local_folder);
-}
-
 static void connection_drop(struct connection *connection)
 {
 	close_socket(connection);
@@ -189,7 +174,7 @@ static int64_t connection_back_off(struct connection *connection)
  * working connection breaks, the endpoint that was named is tried once more, then it is forgotten.
  * If a sentinel named it, another sentinel is asked: this one may be the only one that does not
  * know better. */
-static enum connection_event round_lost(struct connection *connection)
+static enum client_event round_lost(struct connection *connection)
 {
 	const struct server *server = connection->server;
 	struct route *route = &connection->route;
@@ -203,14 +188,7 @@ static enum connection_event round_lost(struct connection *connection)
 	route->is_well = false;
 	connection_drop(connection);
 	connection->retry_ms = clock_ms() + connection_back_off(connection);
-	return CONNECTION_FAILED;
-}
-
-static enum connection_event connection_fail(struct connection *connection, enum status status,
-					     const char *verb, const char *cause)
-{
-	server_fail(connection->server, &connection->error, status, verb, cause);
-	return round_lost(connection);
+	return CLIENT_FAILED;
 }
 
 static bool has_addresses(const struct connection *connection)
@@ -220,7 +198,7 @@ static bool has_addresses(const struct connection *connection)
 
 /* This attempt failed, connection->error says why: the next address or seed follows at once, if
  * there is one in this round. */
-static enum connection_event attempt_failed(struct connection *connection)
+static enum client_event attempt_failed(struct connection *connection)
 {
 	if (!has_addresses(connection) &&
 	    (connection->route.on_named ||
@@ -228,12 +206,20 @@ static enum connection_event attempt_failed(struct connection *connection)
 		return round_lost(connection);
 	close_socket(connection);
 	connection->retry_ms = 0;
-	return CONNECTION_NOTHING;
+	return CLIENT_NOTHING;
+}
+
+/* Before the greeting is over, another seed may do: this end may be no server for locks at all. */
+static enum client_event connection_fail(struct connection *connection, enum status status,
+					 const char *verb, const char *cause)
+{
+	server_fail(connection->server, &connection->error, status, verb, cause);
+	return connection->handshake.due > 0 ? attempt_failed(connection) : round_lost(connection);
 }
 
 /* If no address can be connected to, the error is that of the first one: the others may be of a
  * kind that is not in use here. */
-static enum connection_event unreachable(struct connection *connection, const char *cause)
+static enum client_event unreachable(struct connection *connection, const char *cause)
 {
 	if (connection->addresses.next <= 1 || connection->redis) {
 		if (connection->trouble != TROUBLE_BROKE)
@@ -246,23 +232,18 @@ static enum connection_event unreachable(struct connection *connection, const ch
 
 static const char *connection_lateness(const struct connection *connection)
 {
-	switch (connection->stage) {
-	case CONNECTION_LOOKING_UP:
+	if (connection->stage == CONNECTION_LOOKING_UP)
 		return "its name was not found in time";
-	case CONNECTION_CONNECTING:
+	if (connection->stage == CONNECTION_CONNECTING)
 		return strerror(ETIMEDOUT);
-	case CONNECTION_SECURING:
-		return "no answer to the TLS handshake in time (does it speak TLS?)";
-	case CONNECTION_DOWN:
-	case CONNECTION_OPEN:
-		break;
-	}
-	return "no reply in time";
+	return connection->stage == CONNECTION_SECURING
+		       ? "no answer to the TLS handshake in time (does it speak TLS?)"
+		       : "no reply in time";
 }
 
 /* An attempt took too long. The last one before connection_await gives up may have had no time:
  * then the error stays that of the attempts before. */
-static enum connection_event late(struct connection *connection)
+static enum client_event late(struct connection *connection)
 {
 	return connection->awaited && connection->error.status
 		       ? attempt_failed(connection)
@@ -270,9 +251,9 @@ static enum connection_event late(struct connection *connection)
 }
 
 /* Nothing has come yet. */
-static enum connection_event keep_waiting(struct connection *connection)
+static enum client_event keep_waiting(struct connection *connection)
 {
-	return clock_ms() < connection->due_ms ? CONNECTION_NOTHING : late(connection);
+	return clock_ms() < connection->due_ms ? CLIENT_NOTHING : late(connection);
 }
 
 /* A server that was reached and then broke the connection was away for no time yet. */
@@ -305,10 +286,9 @@ static void connection_give_up(struct connection *connection)
 /* Sets the port from a text of digits. Returns false, and changes nothing, if that is no port. */
 static bool set_port(struct endpoint *endpoint, const char *text)
 {
-	const size_t digits = strspn(text, "0123456789");
-	const long port = strtol(text, NULL, 10);
+	int64_t port;
 
-	if (digits == 0 || text[digits] || port < 1 || port > UINT16_MAX)
+	if (number_parse(text, strlen(text), &port) < 0 || port < 1 || port > UINT16_MAX)
 		return false;
 	endpoint->port = (uint16_t)port;
 	return true;
@@ -331,6 +311,14 @@ static bool read_redirection(const char *text, const struct endpoint *here, stru
 	return true;
 }
 
+/* Whether an error is of this kind: its first word, as "MOVED". */
+static bool is_error(const char *text, const char *word)
+{
+	const size_t length = strlen(word);
+
+	return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\0');
+}
+
 static bool connection_redirect(struct connection *connection, const char *text)
 {
 	struct route *route = &connection->route;
@@ -339,7 +327,7 @@ static bool connection_redirect(struct connection *connection, const char *text)
 	    !read_redirection(text, &connection->endpoint, &route->named))
 		return false;
 	route->redirections++;
-	route->asks_next = server_error_is(text, "ASK");
+	route->asks_next = is_error(text, "ASK");
 	connection->handshake.is_cluster = true;
 	connection_drop(connection);
 	return true;
@@ -401,19 +389,12 @@ static void greet_server(struct connection *connection)
 	}
 }
 
-/* Before the greeting is over, another seed may do: this end may be no server for locks at all. */
-static enum connection_event failed_with(struct connection *connection, enum status status,
-					 const char *verb, const char *cause)
+static enum client_event greeting_refused(struct connection *connection, enum status status,
+					  const char *cause)
 {
-	server_fail(connection->server, &connection->error, status, verb, cause);
-	return connection->handshake.due > 0 ? attempt_failed(connection) : round_lost(connection);
-}
-
-static enum connection_event greeting_refused(struct connection *connection, enum status status,
-					      const char *cause)
-{
-	connection_fail(connection, status, "use", cause);
-	return CONNECTION_REFUSED;
+	server_fail(connection->server, &connection->error, status, "use", cause);
+	round_lost(connection);
+	return CLIENT_REFUSED;
 }
 
 static const char *field_of(const redisReply *hello, const char *name)
@@ -425,7 +406,7 @@ static const char *field_of(const redisReply *hello, const char *name)
 
 /* A sentinel or a replica is no place for locks: if there may be another server, that one is tried.
  * Of two ordinary servers, each would have a holder of its own. */
-static enum connection_event take_hello(struct connection *connection, const redisReply *hello)
+static enum client_event take_hello(struct connection *connection, const redisReply *hello)
 {
 	const struct server *server = connection->server;
 	struct handshake *handshake = &connection->handshake;
@@ -433,58 +414,52 @@ static enum connection_event take_hello(struct connection *connection, const red
 	handshake->is_cluster = strcmp(field_of(hello, "mode"), "cluster") == 0;
 	handshake->shards = handshake->is_cluster && atoi(field_of(hello, "version")) >= 7;
 	if (strcmp(field_of(hello, "mode"), "sentinel") == 0)
-		return failed_with(connection, STATUS_UNAVAILABLE, "reach",
-				   "it is a sentinel; use redis+sentinel://HOST:PORT/MASTER");
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach",
+				       "it is a sentinel; use redis+sentinel://HOST:PORT/MASTER");
 	if (server_is_list(server) && !handshake->is_cluster)
 		return greeting_refused(
 			connection, STATUS_CONFIG,
 			"a list of hosts is for a cluster; for a master with replicas write "
 			"redis+sentinel://");
 	if (strcmp(field_of(hello, "role"), "replica") == 0 && server->kind == SERVER_SENTINEL)
-		return failed_with(connection, STATUS_UNAVAILABLE, "reach", "it is a replica");
-	return CONNECTION_NOTHING;
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", "it is a replica");
+	return CLIENT_NOTHING;
 }
 
-static enum connection_event take_from_server(struct connection *connection,
-					      const redisReply *reply)
+static enum client_event take_from_server(struct connection *connection, const redisReply *reply)
 {
-	char cause[CAUSE_MAX_BYTES];
-	enum status status;
+	struct server_error error;
 
 	if (reply->type == REDIS_REPLY_MAP)
 		return take_hello(connection, reply);
 	if (reply->type != REDIS_REPLY_ERROR)
-		return CONNECTION_NOTHING;
-	status = server_error_status(reply->str);
-	server_error_cause(cause, connection->server, reply->str);
-	return status == STATUS_UNAVAILABLE ? failed_with(connection, status, "use", cause)
-					    : greeting_refused(connection, status, cause);
+		return CLIENT_NOTHING;
+	server_error_read(&error, connection->server, reply->str);
+	return error.status == STATUS_UNAVAILABLE
+		       ? connection_fail(connection, error.status, "use", error.cause)
+		       : greeting_refused(connection, error.status, error.cause);
 }
 
 /* The password for sentinels has settings of its own. */
-static const char *sentinel_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
-				  const char *text)
+static enum client_event sentinel_refused(struct connection *connection, const char *text)
 {
+	const struct server *server = connection->server;
+	const bool wants_password = is_error(text, "NOAUTH");
+	char shown[SHORT_MAX_BYTES];
+	struct server_error error;
+
+	server_error_read(&error, server, text);
 	if (strstr(text, "unknown command"))
-		return "it is no sentinel";
-	if (server_error_is(text, "NOAUTH") && !server->sentinel_password && !server->password)
-		return "it wants a password: --sentinel-password-file";
-	if (!server_error_is(text, "NOAUTH") || !server->sentinel_password)
-		return server_error_cause(cause, server, text);
-	snprintf(cause, CAUSE_MAX_BYTES, "it refuses this user, or the password from %s",
-		 server->sentinel_from);
-	return cause;
-}
-
-static enum connection_event sentinel_refused(struct connection *connection, const char *text)
-{
-	const enum status status = server_error_status(text);
-	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES];
-
-	fail(&connection->error, status == STATUS_REFUSED ? status : STATUS_UNAVAILABLE,
+		strcpy(error.cause, "it is no sentinel");
+	else if (wants_password && server->sentinel_password)
+		snprintf(error.cause, sizeof(error.cause),
+			 "it refuses this user, or the password from %s", server->sentinel_from);
+	else if (wants_password && !server->password)
+		strcpy(error.cause, "it wants a password: --sentinel-password-file");
+	fail(&connection->error, error.status == STATUS_REFUSED ? error.status : STATUS_UNAVAILABLE,
 	     "cannot ask sentinel %s:%u: %s",
 	     shorten_middle(shown, SHORT_CHARACTERS, connection->endpoint.host),
-	     connection->endpoint.port, sentinel_cause(cause, connection->server, text));
+	     connection->endpoint.port, error.cause);
 	return attempt_failed(connection);
 }
 
@@ -499,21 +474,20 @@ static bool read_master(const redisReply *reply, struct endpoint *master)
 	return set_port(master, reply_text(reply, 1));
 }
 
-static enum connection_event take_from_sentinel(struct connection *connection,
-						const redisReply *reply)
+static enum client_event take_from_sentinel(struct connection *connection, const redisReply *reply)
 {
 	char name[SHORT_MAX_BYTES], shown[SHORT_MAX_BYTES];
 	struct endpoint master;
 
 	if (connection->handshake.due > 0)
-		return CONNECTION_NOTHING;
+		return CLIENT_NOTHING;
 	if (reply->type == REDIS_REPLY_ERROR)
 		return sentinel_refused(connection, reply->str);
 	if (read_master(reply, &master)) {
 		keep_seed(connection);
 		connection->route.named = master;
 		connection_drop(connection);
-		return CONNECTION_NOTHING;
+		return CLIENT_NOTHING;
 	}
 	fail(&connection->error, STATUS_UNAVAILABLE,
 	     "cannot find master %s: sentinel %s:%u knows no such master",
@@ -523,18 +497,17 @@ static enum connection_event take_from_sentinel(struct connection *connection,
 	return attempt_failed(connection);
 }
 
-static enum connection_event take_greeting(struct connection *connection, const redisReply *reply)
+static enum client_event take_greeting(struct connection *connection, const redisReply *reply)
 {
 	struct handshake *handshake = &connection->handshake;
-	enum connection_event event;
+	enum client_event event;
 
 	if (reply->type == REDIS_REPLY_ERROR)
-		connection_tell_words(connection, reply->str, "");
+		message_step(connection->story.messenger, "the server says: %s", reply->str);
 	handshake->due--;
 	event = handshake->to_sentinel ? take_from_sentinel(connection, reply)
 				       : take_from_server(connection, reply);
-	if (event == CONNECTION_NOTHING && connection->stage == CONNECTION_OPEN &&
-	    handshake->due == 0)
+	if (event == CLIENT_NOTHING && connection->stage == CONNECTION_OPEN && handshake->due == 0)
 		tell_connection(connection);
 	return event;
 }
@@ -559,36 +532,34 @@ static void enter(struct connection *connection, enum connection_stage stage)
 	connection->due_ms = now + (share > least ? share : least);
 }
 
-static enum connection_event greet_peer(struct connection *connection)
+static enum client_event greet_peer(struct connection *connection)
 {
 	connection->opened++;
 	enter(connection, CONNECTION_OPEN);
-	if (connection->handshake.to_sentinel) {
+	if (connection->handshake.to_sentinel)
 		greet_sentinel(connection);
-		return CONNECTION_NOTHING;
-	}
-	greet_server(connection);
-	return CONNECTION_OPENED;
+	else
+		greet_server(connection);
+	return CLIENT_NOTHING;
 }
 
-static enum connection_event await_tls(struct connection *connection)
+static enum client_event await_tls(struct connection *connection)
 {
 	struct error why;
+	const int result = tls_shake_hands(connection->redis, &why);
 
-	switch (tls_shake_hands(connection->redis, &why)) {
-	case 0:
+	if (result == 0)
 		return greet_peer(connection);
-	case 1:
+	connection->handshake.tls_awaits = (short)result;
+	if (result > 0)
 		return keep_waiting(connection);
-	default:
-		if (connection->redis->err == REDIS_ERR_EOF)
-			connection->trouble = TROUBLE_BROKE;
-		server_fail(connection->server, &connection->error, why.status, "reach", why.text);
-		return attempt_failed(connection);
-	}
+	if (connection->redis->err == REDIS_ERR_EOF)
+		connection->trouble = TROUBLE_BROKE;
+	server_fail(connection->server, &connection->error, why.status, "reach", why.text);
+	return attempt_failed(connection);
 }
 
-static enum connection_event connected(struct connection *connection)
+static enum client_event connected(struct connection *connection)
 {
 	redisOptions options = {.type = REDIS_CONN_USERFD,
 				.endpoint.fd = connection->fd,
@@ -610,120 +581,230 @@ static enum connection_event connected(struct connection *connection)
 	return await_tls(connection);
 }
 
-/* Returns 0: the socket is connected; 1: not yet; -1: it failed, with errno. */
-static int connect_result(int fd)
+static enum client_event await_socket(struct connection *connection)
 {
-	struct pollfd slot = {.fd = fd, .events = POLLOUT};
+	struct pollfd slot = {.fd = connection->fd, .events = POLLOUT};
 	socklen_t length = sizeof(int);
 	int cause = 0;
 
 	if (poll(&slot, 1, 0) == 0)
-		return 1;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &length) < 0)
-		return -1;
-	errno = cause;
-	return cause ? -1 : 0;
-}
-
-static enum connection_event await_socket(struct connection *connection)
-{
-	switch (connect_result(connection->fd)) {
-	case 0:
-		return connected(connection);
-	case 1:
 		return keep_waiting(connection);
-	default:
-		return unreachable(connection, strerror(errno));
-	}
+	if (getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &cause, &length) < 0)
+		cause = errno;
+	return cause ? unreachable(connection, strerror(cause)) : connected(connection);
 }
 
 /* ---- The way to a socket ---- */
 
-/* Why connect_unix failed: the server does not run, or is too busy to answer. */
-static bool is_not_there(int cause)
-{
-	return cause == ENOENT || cause == ECONNREFUSED || cause == EAGAIN;
-}
-
 /* The private server does not listen: starts it. */
-static enum connection_event start_local(struct connection *connection)
+static enum client_event start_local(struct connection *connection)
 {
-	if (!is_not_there(errno))
-		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
 	if (local_server_start(connection->local_folder, &connection->error) < 0)
 		return round_lost(connection);
-	if (!connection->awaited && connection->story.messenger)
+	if (!connection->awaited)
 		message_step(connection->story.messenger, "no private server runs; starting one");
 	if (connection_await(connection))
-		return CONNECTION_NOTHING;
+		return CLIENT_NOTHING;
 	local_server_failure(connection->local_folder, &connection->error);
 	return round_lost(connection);
 }
 
-static enum connection_event open_local(struct connection *connection)
+static enum client_event open_unix(struct connection *connection)
 {
-	if (connection->local_folder < 0)
-		connection->local_folder = local_server_open(&connection->error);
-	if (connection->local_folder < 0)
-		return round_lost(connection);
-	connection->fd = local_server_connect(connection->local_folder);
-	return connection->fd < 0 ? start_local(connection) : connected(connection);
-}
+	const bool is_local = connection->server->kind == SERVER_LOCAL;
 
-static enum connection_event open_unix(struct connection *connection)
-{
-	connection->fd = connect_unix(connection->server->path);
+	if (is_local && connection->local_folder < 0)
+		connection->local_folder = local_server_open(&connection->error);
+	if (is_local && connection->local_folder < 0)
+		return round_lost(connection);
+	connection->fd = is_local ? local_server_connect(connection->local_folder)
+				  : connect_unix(connection->server->path);
 	if (connection->fd >= 0)
 		return connected(connection);
-	return is_not_there(errno)
-		       ? unreachable(connection, strerror(errno))
-		       : connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
+	/* else it does not run, or is too busy to answer */
+	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
+	return is_local ? start_local(connection) : unreachable(connection, strerror(errno));
 }
 
-static enum connection_event try_next_address(struct connection *connection)
+static void set_option(int fd, int level, int option, int value)
 {
-	connection->fd = connect_next(&connection->addresses, connection->timeout_ms);
+	setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+/* A peer may vanish without a word. The client itself notices that when it waits for a reply; but a
+ * holder with a long lease may have nothing to ask for hours. */
+static void set_options(int fd, int64_t timeout_ms)
+{
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)earliest(timeout_ms, INT_MAX));
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+}
+
+static enum client_event try_next_address(struct connection *connection)
+{
+	const struct address *address = &connection->addresses.list[connection->addresses.next++];
+	const struct sockaddr *name = (const struct sockaddr *)&address->name;
+
+	connection->fd = socket(name->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (connection->fd < 0)
 		return unreachable(connection, strerror(errno));
+	set_options(connection->fd, connection->timeout_ms);
+	if (connect(connection->fd, name, address->length) < 0 && errno != EINPROGRESS)
+		return unreachable(connection, strerror(errno));
 	enter(connection, CONNECTION_CONNECTING);
-	return CONNECTION_NOTHING;
+	return CLIENT_NOTHING;
+}
+
+/* ---- Looking a name up ---- */
+
+/* A resolver has no deadline, and a lease has one. So each look-up is a thread of its own, which
+ * writes the answer of getaddrinfo into a pipe. It is left to itself when its answer is not wanted
+ * any more. It owns its query. */
+struct query {
+	struct endpoint endpoint;
+	int answer_fd;
+};
+
+struct answer {
+	int code; /* of getaddrinfo */
+	int saved_errno;
+	struct addresses addresses;
+};
+
+/* Returns what getaddrinfo returned. */
+static int add_addresses(struct addresses *addresses, const char *host, uint16_t port, int flags)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags};
+	struct addrinfo *found = NULL;
+	char service[8];
+	int code;
+
+	snprintf(service, sizeof(service), "%u", port);
+	code = getaddrinfo(host, service, &hints, &found);
+	for (const struct addrinfo *at = found; at && addresses->count < ADDRESSES_MAX;
+	     at = at->ai_next) {
+		struct address *address = &addresses->list[addresses->count++];
+
+		memcpy(&address->name, at->ai_addr, at->ai_addrlen);
+		address->length = at->ai_addrlen;
+	}
+	if (found)
+		freeaddrinfo(found);
+	return code;
+}
+
+/* An IP address needs no resolver. localhost is this host, whatever a resolver thinks (RFC 6761).
+ * Returns false when the name must be looked up. */
+static bool find_known(struct addresses *addresses, const struct endpoint *endpoint)
+{
+	static const int flags = AI_NUMERICHOST | AI_NUMERICSERV;
+
+	*addresses = (struct addresses){0};
+	if (strcmp(endpoint->host, "localhost") != 0)
+		return add_addresses(addresses, endpoint->host, endpoint->port, flags) == 0;
+	add_addresses(addresses, "127.0.0.1", endpoint->port, flags);
+	add_addresses(addresses, "::1", endpoint->port, flags);
+	return true;
+}
+
+static void *look_up(void *argument)
+{
+	struct query *query = argument;
+	struct answer answer = {0};
+
+	pthread_detach(pthread_self());
+	answer.code = add_addresses(&answer.addresses, query->endpoint.host, query->endpoint.port,
+				    AI_ADDRCONFIG);
+	answer.saved_errno = errno;
+	/* fails if the look-up was dropped */
+	(void)!write(query->answer_fd, &answer, sizeof(answer));
+	close(query->answer_fd);
+	free(query);
+	return NULL;
+}
+
+/* Returns a descriptor that becomes readable when there is an answer, or -1 with errno. No signal
+ * is for the thread: the process takes its signals elsewhere. */
+static int start_look_up(const struct endpoint *endpoint)
+{
+	struct query *query = malloc(sizeof(*query));
+	pthread_t thread;
+	sigset_t all, before;
+	int ends[2];
+
+	if (!query || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
+		free(query);
+		return -1;
+	}
+	*query = (struct query){*endpoint, ends[1]};
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	errno = pthread_create(&thread, NULL, look_up, query);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (errno == 0)
+		return ends[0];
+	close(ends[0]);
+	close(ends[1]);
+	free(query);
+	return -1;
+}
+
+static enum client_event await_name(struct connection *connection)
+{
+	struct answer answer;
+	const ssize_t length = read(connection->fd, &answer, sizeof(answer));
+
+	if (length < 0 && errno == EAGAIN)
+		return keep_waiting(connection);
+	close_socket(connection);
+	if (length != sizeof(answer))
+		return unreachable(connection, "the look-up of its name failed");
+	connection->addresses = answer.addresses;
+	if (answer.addresses.count > 0)
+		return try_next_address(connection);
+	return unreachable(connection,
+			   answer.code == 0            ? "its name has no address"
+			   : answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
+			   : answer.code == EAI_AGAIN
+				   ? "temporary failure in name resolution" /* musl: "Try again" */
+				   : gai_strerror(answer.code));
 }
 
 /* The endpoint that was named goes first, then the seeds, from the one that was fine last. */
-static void choose_endpoint(struct connection *connection)
+static enum client_event open_tcp(struct connection *connection)
 {
 	const struct server *server = connection->server;
 	struct route *route = &connection->route;
 
+	if (has_addresses(connection))
+		return try_next_address(connection);
 	route->on_named = route->named.port != 0;
 	connection->handshake.to_sentinel = !route->on_named && server->kind == SERVER_SENTINEL;
 	connection->endpoint =
 		route->on_named
 			? route->named
 			: server->seeds[(route->seed + route->tried++) % server->seed_count];
-}
-
-static enum connection_event open_tcp(struct connection *connection)
-{
-	if (has_addresses(connection))
+	if (find_known(&connection->addresses, &connection->endpoint))
 		return try_next_address(connection);
-	choose_endpoint(connection);
-	if (connect_known(&connection->addresses, &connection->endpoint))
-		return try_next_address(connection);
-	connection->fd = resolve_start(&connection->endpoint);
+	connection->fd = start_look_up(&connection->endpoint);
 	if (connection->fd < 0)
 		return unreachable(connection, strerror(errno));
 	enter(connection, CONNECTION_LOOKING_UP);
-	return CONNECTION_NOTHING;
+	return CLIENT_NOTHING;
 }
 
-static enum connection_event begin(struct connection *connection)
+static enum client_event begin(struct connection *connection)
 {
+	const enum server_kind kind = connection->server->kind;
 	const int64_t now = clock_ms();
 	struct route *route = &connection->route;
 
 	if (now < connection->retry_ms)
-		return CONNECTION_NOTHING;
+		return CLIENT_NOTHING;
 	/* a process that was stopped, or had nothing to ask, begins anew */
 	if (!connection->until_ms || (now >= connection->until_ms && !connection->awaited))
 		connection->until_ms = now + connection->timeout_ms;
@@ -732,66 +813,41 @@ static enum connection_event begin(struct connection *connection)
 	route->is_well = false;
 	route->asking = route->asks_next;
 	route->asks_next = false;
-	switch (connection->server->kind) {
-	case SERVER_LOCAL:
-		return open_local(connection);
-	case SERVER_UNIX:
-		return open_unix(connection);
-	case SERVER_TCP:
-	case SERVER_SENTINEL:
-		break;
-	}
-	return open_tcp(connection);
-}
-
-static enum connection_event await_name(struct connection *connection)
-{
-	const char *cause;
-	const int result = resolve_finish(connection->fd, &connection->addresses, &cause);
-
-	if (result > 0)
-		return keep_waiting(connection);
-	connection->fd = -1;
-	return result < 0 ? unreachable(connection, cause) : try_next_address(connection);
+	return kind == SERVER_LOCAL || kind == SERVER_UNIX ? open_unix(connection)
+							   : open_tcp(connection);
 }
 
 /* ---- What goes over it ---- */
 
-/* A server that speaks only TLS ends the connection, most often without a word. A server that has
- * greeted us before has another reason. */
-static enum connection_event greeting_broke(struct connection *connection)
+/* Before the first answer the cause may be that the other end speaks TLS, or that we do. */
+static enum client_event broken(struct connection *connection)
 {
 	const struct server *server = connection->server;
-	const bool may_speak_tls =
-		!connection->story.has_greeted && server->seed_count > 0 && !server->tls;
-	char cause[192];
-
-	snprintf(cause, sizeof(cause), "%.128s%s", connection->redis->errstr,
-		 may_speak_tls ? " (does it want TLS, rediss://?)" : "");
-	return unreachable(connection, cause);
-}
-
-/* Before the first answer the cause may be that the other end speaks TLS, or that we do. */
-static enum connection_event broken(struct connection *connection)
-{
 	const bool is_greeting = connection->handshake.due > 0;
-	const char *cause = connection->redis->errstr;
+	const char *words = connection->redis->errstr;
+	char cause[192];
 
 	tls_explain(connection->redis);
 	if (connection->redis->err == TLS_REFUSED)
-		return failed_with(connection, STATUS_REFUSED, "reach", cause);
-	if (connection->redis->err != REDIS_ERR_PROTOCOL) {
-		connection->trouble = TROUBLE_BROKE;
-		return is_greeting
-			       ? greeting_broke(connection)
-			       : connection_fail(connection, STATUS_UNAVAILABLE, "reach", cause);
-	}
-	if (is_greeting && strstr(cause, "\\x15"))
-		return failed_with(connection, STATUS_UNAVAILABLE, "reach",
-				   "it speaks TLS (rediss://)");
-	return failed_with(connection, STATUS_BUG, "understand",
-			   connection->story.has_greeted ? "it sent something that is no reply"
-							 : "it is no Redis or Valkey server");
+		return connection_fail(connection, STATUS_REFUSED, "reach", words);
+	if (is_greeting && strstr(words, "\\x15"))
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach",
+				       "it speaks TLS (rediss://)");
+	if (connection->redis->err == REDIS_ERR_PROTOCOL)
+		return connection_fail(connection, STATUS_BUG, "understand",
+				       connection->story.has_greeted
+					       ? "it sent something that is no reply"
+					       : "it is no Redis or Valkey server");
+	connection->trouble = TROUBLE_BROKE;
+	if (!is_greeting)
+		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", words);
+	/* A server that speaks only TLS ends the connection, most often without a word. A server
+	 * that has greeted us before has another reason. */
+	snprintf(cause, sizeof(cause), "%.128s%s", words,
+		 !connection->story.has_greeted && server->seed_count > 0 && !server->tls
+			 ? " (does it want TLS, rediss://?)"
+			 : "");
+	return unreachable(connection, cause);
 }
 
 /* Sets *reply to the next one, or NULL if it has not come. Returns -1 when the connection broke. */
@@ -808,39 +864,27 @@ static int next_reply(struct connection *connection, redisReply **reply)
 	return 0;
 }
 
-/* A server that has too many clients says so and closes, perhaps before we have said anything. */
-static bool hear_last_words(struct connection *connection, redisReply **reply)
-{
-	char words[2048]; /* those of protected mode are the longest */
-	ssize_t length = -1;
-	void *next = NULL;
-
-	if (connection->handshake.due > 0 && !connection->server->tls)
-		length = recv(connection->fd, words, sizeof(words), MSG_DONTWAIT);
-	if (length > 0 &&
-	    redisReaderFeed(connection->redis->reader, words, (size_t)length) == REDIS_OK &&
-	    redisGetReplyFromReader(connection->redis, &next) == REDIS_OK)
-		*reply = next;
-	return next != NULL;
-}
-
 static bool is_too_large(const redisReader *reader)
 {
 	return reader->len > REPLY_MAX_BYTES || reader->ridx > REPLY_MAX_DEPTH;
 }
 
-static enum connection_event converse(struct connection *connection, redisReply **reply)
+/* *reply becomes the next reply or push that does not belong to the greeting. */
+static enum client_event converse(struct connection *connection, redisReply **reply)
 {
-	enum connection_event event = CONNECTION_NOTHING;
+	enum client_event event = CLIENT_NOTHING;
 
-	while (event == CONNECTION_NOTHING && connection->stage == CONNECTION_OPEN) {
+	while (event == CLIENT_NOTHING && connection->stage == CONNECTION_OPEN) {
 		const bool is_greeting = connection->handshake.due > 0;
 		const bool is_late = is_greeting && clock_ms() >= connection->due_ms;
 		redisReply *next = NULL;
 
-		if (redisBufferWrite(connection->redis, NULL) == REDIS_OK
-			    ? next_reply(connection, &next) < 0
-			    : !hear_last_words(connection, &next))
+		redisBufferWrite(connection->redis, NULL);
+		/* a server that has too many clients says so and closes, perhaps before we have
+		 * said anything */
+		if (is_greeting && !connection->server->tls)
+			connection->redis->err = 0;
+		if (connection->redis->err || next_reply(connection, &next) < 0)
 			return broken(connection);
 		/* a reply that came while we were late ourselves is in time */
 		if (is_late && (!next || next->type == REDIS_REPLY_PUSH)) {
@@ -848,13 +892,13 @@ static enum connection_event converse(struct connection *connection, redisReply 
 			return late(connection);
 		}
 		if (!next && is_too_large(connection->redis->reader))
-			return failed_with(connection, STATUS_BUG, "understand",
-					   "it sent a reply that is too large");
+			return connection_fail(connection, STATUS_BUG, "understand",
+					       "it sent a reply that is too large");
 		if (!next)
-			return CONNECTION_NOTHING;
+			return CLIENT_NOTHING;
 		if (!is_greeting || next->type == REDIS_REPLY_PUSH) {
 			*reply = next;
-			return CONNECTION_REPLY;
+			return CLIENT_NOTHING;
 		}
 		event = take_greeting(connection, next);
 		freeReplyObject(next);
@@ -862,7 +906,7 @@ static enum connection_event converse(struct connection *connection, redisReply 
 	return event;
 }
 
-static enum connection_event go_on(struct connection *connection, redisReply **reply)
+static enum client_event go_on(struct connection *connection, redisReply **reply)
 {
 	switch (connection->stage) {
 	case CONNECTION_DOWN:
@@ -879,27 +923,13 @@ static enum connection_event go_on(struct connection *connection, redisReply **r
 	return converse(connection, reply);
 }
 
-static enum connection_event connection_step(struct connection *connection,
-					     struct redisReply **reply)
-{
-	enum connection_event event;
-	enum connection_stage stage;
-
-	*reply = NULL;
-	do {
-		stage = connection->stage;
-		event = go_on(connection, reply);
-	} while (event == CONNECTION_NOTHING && connection->stage > stage);
-	return event;
-}
-
 static int64_t connection_wait(const struct connection *connection, struct pollfd *slot)
 {
 	*slot = (struct pollfd){.fd = connection->fd, .events = POLLIN};
 	if (connection->stage == CONNECTION_CONNECTING)
 		slot->events = POLLOUT;
 	if (connection->stage == CONNECTION_SECURING)
-		slot->events = tls_awaits(connection->redis);
+		slot->events = connection->handshake.tls_awaits;
 	if (connection_is_sending(connection))
 		slot->events |= POLLOUT;
 	if (connection->stage == CONNECTION_DOWN)
@@ -923,11 +953,6 @@ bool connection_is_silent(const struct connection *connection)
 	       (reader->ridx < 0 || (reader->ridx == 0 && reader->task[0]->type < 0));
 }
 
-bool connection_can_be_shared(const struct connection *connection)
-{
-	return !connection->server->tls;
-}
-
 void connection_forget(struct connection *connection)
 {
 	connection->redis = NULL;
@@ -940,7 +965,6 @@ void connection_forget(struct connection *connection)
 void client_init(struct client *client, const struct server *server, int64_t timeout_ms)
 {
 	*client = (struct client){
-		.timeout_ms = timeout_ms,
 		.connection = {.server = server,
 			       .timeout_ms = timeout_ms,
 			       .back_off_max_ms = BACK_OFF_MAX_MS,
@@ -960,7 +984,8 @@ void client_close(struct client *client)
 {
 	drop_reply(client);
 	close_socket(&client->connection);
-	connection_leave(&client->connection);
+	if (client->connection.local_folder >= 0)
+		close(client->connection.local_folder);
 	client->connection.local_folder = -1;
 }
 
@@ -971,37 +996,21 @@ bool client_has_request(const struct client *client)
 
 /* ---- What goes out, and the replies that it brings ---- */
 
-/* A server that is owed more than there is room for means harm: what is not noted is late. */
-static void owe(struct client *client, enum owed kind)
+/* A subscription was confirmed, or refused. */
+static void settle_channel(struct traffic *traffic)
 {
-	struct traffic *traffic = &client->traffic;
-
-	if (traffic->owed_count < OWED_MAX)
-		traffic->owed[traffic->owed_count++] = kind;
+	traffic->channels_due -= traffic->channels_due > 0;
+	traffic->channels_first -= traffic->channels_first > 0;
 }
 
-/* The place of the first reply to come that is of this kind; owed_count: there is none. */
-static int find_owed(const struct traffic *traffic, enum owed kind)
+/* The answer has come. Returns false if none was due. */
+static bool settle_answer(struct traffic *traffic)
 {
-	int i = 0;
+	const bool was_due = traffic->answer_due;
 
-	while (i < traffic->owed_count && traffic->owed[i] != kind)
-		i++;
-	return i;
-}
-
-/* The first reply of this kind has come. Returns false if none was due. */
-static bool settle(struct client *client, enum owed kind)
-{
-	struct traffic *traffic = &client->traffic;
-	const int place = find_owed(traffic, kind);
-
-	if (place == traffic->owed_count)
-		return false;
-	traffic->owed_count--;
-	memmove(&traffic->owed[place], &traffic->owed[place + 1],
-		(size_t)(traffic->owed_count - place) * sizeof(traffic->owed[0]));
-	return true;
+	traffic->answer_due = false;
+	traffic->channels_first = traffic->channels_due;
+	return was_due;
 }
 
 /* Each command needs this before it at a node to which the slot is on its way. */
@@ -1010,7 +1019,7 @@ static void send_asking(struct client *client)
 	if (!client->connection.route.asking)
 		return;
 	connection_send(&client->connection, 1, (const char *[]){"ASKING"});
-	owe(client, OWED_ASKING);
+	client->traffic.askings_due++;
 }
 
 /* Each channel has a command of its own: a server confirms each channel of a command, but refuses
@@ -1021,7 +1030,8 @@ static void subscribe(struct client *client, const char *channel)
 
 	send_asking(client);
 	connection_send(&client->connection, 2, argv);
-	owe(client, OWED_CHANNEL);
+	client->traffic.channels_due++;
+	client->traffic.channels_first += !client->traffic.answer_due;
 }
 
 /* Subscribes to the channels that this connection has not got yet. */
@@ -1066,11 +1076,11 @@ static void send_request(struct client *client, bool whole_script)
 		subscribe(client, client->channels[0]);
 	send_asking(client);
 	connection_send(&client->connection, (int)(words - argv) + request->argc, argv);
-	owe(client, OWED_ANSWER);
+	traffic->answer_due = true;
 	client->phase = whole_script ? REQUEST_SENT_WHOLE : REQUEST_SENT;
 	client->replicas = 0;
 	client->sent_ms = now;
-	traffic->due_ms = now + client->timeout_ms;
+	traffic->due_ms = now + client->connection.timeout_ms;
 }
 
 /* Asks how many replicas have all that this connection wrote. */
@@ -1082,8 +1092,8 @@ static void send_wait(struct client *client)
 	snprintf(replicas, sizeof(replicas), "%" PRId64, request->replicas);
 	snprintf(ms, sizeof(ms), "%" PRId64, request->replicas_ms);
 	connection_send(&client->connection, 3, (const char *[]){"WAIT", replicas, ms});
-	owe(client, OWED_ANSWER);
-	client->traffic.due_ms = clock_ms() + request->replicas_ms + client->timeout_ms;
+	client->traffic.answer_due = true;
+	client->traffic.due_ms = clock_ms() + request->replicas_ms + client->connection.timeout_ms;
 }
 
 /* ---- A connection ends ---- */
@@ -1130,16 +1140,15 @@ static bool may_pass(const struct client *client)
 }
 
 /* The connection, or the attempt to make one, is over; another one follows. */
-static enum client_event lost(struct client *client, enum connection_event event)
+static enum client_event lost(struct client *client, enum client_event event)
 {
 	/* a password that is being changed is refused for a while */
-	const bool is_final = event == CONNECTION_REFUSED && !client->ever_answered;
+	const bool is_final = event == CLIENT_REFUSED && !client->ever_answered;
 
 	forget_connection(client);
 	client->error = client->connection.error;
 	connection_tell_trouble(&client->connection, &client->error);
-	if (event != CONNECTION_REFUSED && may_pass(client) &&
-	    connection_await(&client->connection))
+	if (event != CLIENT_REFUSED && may_pass(client) && connection_await(&client->connection))
 		return CLIENT_NOTHING;
 	connection_give_up(&client->connection);
 	return is_final ? CLIENT_REFUSED : CLIENT_FAILED;
@@ -1189,14 +1198,15 @@ static void tell_denied(struct client *client, bool is_key)
 /* A server that cannot serve now is asked again over the same connection: a waiter that went away
  * and came back would miss its turn meanwhile. But now and then the client looks for the server
  * anew, because its name may belong to another one by now; at once where there are several. */
-static bool may_stay(const struct client *client, const char *text, bool of_subscription)
+static bool may_stay(const struct client *client, const struct server_error *error,
+		     bool of_subscription)
 {
 	const struct connection *connection = &client->connection;
 
 	/* the server was restarted under the first request */
 	if (connection->trouble == TROUBLE_BROKE && !client->ever_answered)
 		return false;
-	return server_error_is_own(text) && !of_subscription && !connection->handshake.is_cluster &&
+	return error->is_own && !of_subscription && !connection->handshake.is_cluster &&
 	       connection->server->kind != SERVER_SENTINEL && connection->server->seed_count < 2 &&
 	       connection->attempts % STAYS_MAX != STAYS_MAX - 1;
 }
@@ -1212,38 +1222,37 @@ static enum client_event stay(struct client *client, const char *cause)
 }
 
 static enum client_event refused_for_now(struct client *client, const char *text,
-					 bool of_subscription)
+					 const struct server_error *error, bool of_subscription)
 {
 	const struct server *server = client->connection.server;
 	const bool may_load =
 		server->kind == SERVER_LOCAL || (client->keen && !client->ever_answered);
-	char cause[CAUSE_MAX_BYTES];
 
-	server_error_cause(cause, server, text);
-	if (server_error_is(text, "LOADING") && may_load && connection_await(&client->connection)) {
-		server_fail(server, &client->connection.error, STATUS_UNAVAILABLE, "use", cause);
+	if (is_error(text, "LOADING") && may_load && connection_await(&client->connection)) {
+		server_fail(server, &client->connection.error, error->status, "use", error->cause);
 		client->error = client->connection.error;
 		connection_tell_trouble(&client->connection, &client->error);
 		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
-	return may_stay(client, text, of_subscription)
-		       ? stay(client, cause)
-		       : fail_connection(client, STATUS_UNAVAILABLE, "use", cause);
+	return may_stay(client, error, of_subscription)
+		       ? stay(client, error->cause)
+		       : fail_connection(client, error->status, "use", error->cause);
 }
 
 /* The server answered with an error: CLIENT_FAILED if it is unavailable, and asked again later,
  * else CLIENT_REFUSED. of_subscription: it does not answer the request. */
 static enum client_event refused(struct client *client, const char *text, bool of_subscription)
 {
-	const enum status status = server_error_status(text);
-	char cause[CAUSE_MAX_BYTES], shown[SHORT_MAX_BYTES], names[1024] = "";
+	char shown[SHORT_MAX_BYTES], names[1024] = "";
 	enum client_event event = CLIENT_REFUSED;
+	struct server_error error;
 
-	if (status == STATUS_REFUSED)
+	server_error_read(&error, client->connection.server, text);
+	if (error.status == STATUS_REFUSED)
 		list_names(client, text, names, sizeof(names));
-	if (status == STATUS_UNAVAILABLE)
-		event = refused_for_now(client, text, of_subscription);
+	if (error.status == STATUS_UNAVAILABLE)
+		event = refused_for_now(client, text, &error, of_subscription);
 	else if (*names)
 		tell_denied(client, strstr(text, " key") && client->request.script);
 	else if (strstr(text, "WRONGTYPE") && client->request.script)
@@ -1251,13 +1260,14 @@ static enum client_event refused(struct client *client, const char *text, bool o
 		     "cannot use the name %s: it is in use by something that is no lock",
 		     shorten(shown, client->request.argv[0]));
 	else
-		server_fail(client->connection.server, &client->error, status, "use",
-			    server_error_cause(cause, client->connection.server, text));
+		server_fail(client->connection.server, &client->error, error.status, "use",
+			    error.cause);
 	if (event == CLIENT_REFUSED) {
 		connection_tell_trouble(&client->connection, &client->error);
 		client->phase = REQUEST_NONE;
 	}
-	connection_tell_words(&client->connection, text, names);
+	message_step(client->connection.story.messenger, "the server says: %s%s%s", text,
+		     *names ? "; needed:" : "", names);
 	return event;
 }
 
@@ -1285,7 +1295,7 @@ static enum client_event take_push(struct client *client, redisReply *push)
 	if (push->elements != 3)
 		return CLIENT_NOTHING;
 	if (is_text(push->element[0], "subscribe") || is_text(push->element[0], "ssubscribe"))
-		settle(client, OWED_CHANNEL);
+		settle_channel(&client->traffic);
 	if (is_text(push->element[0], "sunsubscribe"))
 		/* the slot has moved: a waiter waits at its new place */
 		return fail_connection(client, STATUS_UNAVAILABLE, "use",
@@ -1310,31 +1320,27 @@ static enum client_event take_push(struct client *client, redisReply *push)
 static bool is_put_off(struct client *client, const char *text)
 {
 	struct traffic *traffic = &client->traffic;
-	int due = 0;
 
-	for (int i = 0; i < traffic->owed_count; i++)
-		due += traffic->owed[i] == OWED_CHANNEL;
-	if (server_error_is(text, "OOM"))
+	if (is_error(text, "OOM"))
 		traffic->subscribed = 0;
-	else if (due == 1 && traffic->subscribed >= 2 && server_error_is(text, "BUSY"))
+	else if (traffic->channels_due == 1 && traffic->subscribed >= 2 && is_error(text, "BUSY"))
 		traffic->subscribed--;
 	else
 		return false;
-	return settle(client, OWED_CHANNEL);
+	settle_channel(traffic);
+	return true;
 }
 
 /* An error does not say what it answers: a waiter that becomes the first may have subscribed to
  * another channel while a request was under way. */
 static enum client_event take_error(struct client *client, const char *text)
 {
-	const struct traffic *traffic = &client->traffic;
-	const bool of_subscription =
-		find_owed(traffic, OWED_CHANNEL) < find_owed(traffic, OWED_ANSWER);
+	const bool of_subscription = client->traffic.channels_first > 0;
 	enum client_event event;
 
 	if (of_subscription && is_put_off(client, text))
 		return CLIENT_NOTHING;
-	if (server_error_is(text, "MOVED") || server_error_is(text, "ASK")) {
+	if (is_error(text, "MOVED") || is_error(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
 			return fail_connection(client, STATUS_UNAVAILABLE, "use",
 					       "the nodes of the cluster redirect again and again");
@@ -1345,14 +1351,14 @@ static enum client_event take_error(struct client *client, const char *text)
 		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
-	if (server_error_is(text, "NOSCRIPT") && !of_subscription && client->request.script &&
+	if (is_error(text, "NOSCRIPT") && !of_subscription && client->request.script &&
 	    client->phase == REQUEST_SENT) {
-		settle(client, OWED_ANSWER);
+		settle_answer(&client->traffic);
 		send_request(client, true);
 		return CLIENT_NOTHING;
 	}
 	if (!of_subscription)
-		settle(client, OWED_ANSWER);
+		settle_answer(&client->traffic);
 	event = refused(client, text, of_subscription);
 	if (of_subscription && event == CLIENT_REFUSED) {
 		/* the request that was sent behind it may have been granted */
@@ -1388,11 +1394,13 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 
 	if (reply->type == REDIS_REPLY_ERROR)
 		return take_error(client, reply->str);
-	if (settle(client, OWED_ASKING))
+	if (client->traffic.askings_due > 0) {
+		client->traffic.askings_due--;
 		return CLIENT_NOTHING;
+	}
 	/* a server that answers before the request has left would make us pile up requests */
 	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection) ||
-	    !settle(client, OWED_ANSWER))
+	    !settle_answer(&client->traffic))
 		return fail_connection(client, STATUS_BUG, "understand",
 				       "it sent a reply without a request");
 	if (client->phase == REQUEST_CONFIRMING) {
@@ -1414,16 +1422,6 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 	client->ever_answered = true; /* there is something to come back to */
 	send_wait(client);
 	return CLIENT_NOTHING;
-}
-
-static enum client_event take(struct client *client, redisReply *reply)
-{
-	enum client_event event = reply->type == REDIS_REPLY_PUSH ? take_push(client, reply)
-								  : take_answer(client, reply);
-
-	if (reply != client->reply)
-		freeReplyObject(reply);
-	return event;
 }
 
 /* ---- Life ---- */
@@ -1488,30 +1486,31 @@ static int64_t due_ms(const struct client *client)
 
 static enum client_event step(struct client *client)
 {
+	struct connection *connection = &client->connection;
 	enum client_event event = CLIENT_NOTHING;
-	redisReply *reply;
 
 	if (client->phase != REQUEST_CONFIRMING)
 		drop_reply(client);
 	if (is_idle(client))
 		return CLIENT_NOTHING;
 	for (int replies = 0; event == CLIENT_NOTHING && replies < REPLIES_AT_ONCE; replies++) {
+		const enum connection_stage before = connection->stage;
+		redisReply *reply = NULL;
+
 		if (may_send(client) && clock_ms() >= client->traffic.again_ms)
 			send_request(client, false);
-		const enum connection_event what = connection_step(&client->connection, &reply);
-
-		switch (what) {
-		case CONNECTION_NOTHING:
+		event = go_on(connection, &reply);
+		if (event != CLIENT_NOTHING)
+			return lost(client, event);
+		if (reply) {
+			event = reply->type == REDIS_REPLY_PUSH ? take_push(client, reply)
+								: take_answer(client, reply);
+			if (reply != client->reply)
+				freeReplyObject(reply);
+		} else if (connection->stage <= before) {
 			return CLIENT_NOTHING;
-		case CONNECTION_OPENED:
+		} else if (is_open(client)) {
 			opened(client);
-			break;
-		case CONNECTION_REPLY:
-			event = take(client, reply);
-			break;
-		case CONNECTION_FAILED:
-		case CONNECTION_REFUSED:
-			return lost(client, what);
 		}
 	}
 	client->traffic.more = true;
@@ -1578,11 +1577,6 @@ bool client_subscribe(struct client *client, const char *channel)
 	return true;
 }
 
-bool client_hears_all(const struct client *client)
-{
-	return client->traffic.subscribed == client->channel_count;
-}
-
 void client_request(struct client *client, const struct request *request)
 {
 	connection_allow(&client->connection);
@@ -1603,29 +1597,13 @@ void client_cancel(struct client *client)
 bool client_is_still(const struct client *client)
 {
 	return has_greeted(client) && !client_has_request(client) &&
-	       client->traffic.owed_count == 0 && connection_is_silent(&client->connection);
+	       client->traffic.channels_due == 0 && connection_is_silent(&client->connection);
 }
 
 /* ---- Waiting for one thing ---- */
 
-enum goal {
-	TO_GREET,
-	TO_BE_ANSWERED,
-	TO_HEAR, /* a message, or that the connection is lost, or nothing until then */
-};
-
-static bool is_reached(const struct client *client, enum goal goal, enum client_event event)
-{
-	switch (goal) {
-	case TO_GREET:
-		return has_greeted(client);
-	case TO_BE_ANSWERED:
-		return event == CLIENT_REPLY;
-	case TO_HEAR:
-		break;
-	}
-	return event != CLIENT_NOTHING && event != CLIENT_REFUSED;
-}
+#define TO_BE_ANSWERED (1u << CLIENT_REPLY)
+#define TO_HEAR (1u << CLIENT_MESSAGE | 1u << CLIENT_FAILED)
 
 /* The next connection may work, after one that broke. */
 static bool is_over(const struct client *client, enum client_event event, bool patient)
@@ -1636,15 +1614,34 @@ static bool is_over(const struct client *client, enum client_event event, bool p
 	return event == CLIENT_REFUSED || (event == CLIENT_FAILED && !goes_on);
 }
 
-static int await(struct client *client, enum goal goal, int64_t until_ms, bool patient,
+/* A server that goes away is an error to report: SIGPIPE must not end the command. */
+static enum client_event step_without_sigpipe(struct client *client)
+{
+	const struct timespec at_once = {0};
+	enum client_event event;
+	sigset_t pipe, before;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &pipe, &before);
+	event = client_step(client);
+	if (!sigismember(&before, SIGPIPE))
+		sigtimedwait(&pipe, NULL, &at_once);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return event;
+}
+
+/* Returns 0 when one of the events has come, a bit each; without any, when the server has greeted
+ * us. */
+static int await(struct client *client, unsigned events, int64_t until_ms, bool patient,
 		 struct error *err)
 {
 	struct pollfd slot;
 
 	for (;;) {
-		enum client_event event = client_step(client);
+		enum client_event event = step_without_sigpipe(client);
 
-		if (is_reached(client, goal, event))
+		if (events ? events & 1u << event : has_greeted(client))
 			return 0;
 		if (is_over(client, event, patient)) {
 			*err = client->error;
@@ -1656,7 +1653,7 @@ static int await(struct client *client, enum goal goal, int64_t until_ms, bool p
 
 		if (clock_ms() >= until_ms) {
 			client_tell_late(client, err);
-			return goal == TO_HEAR ? 0 : -1;
+			return events & TO_HEAR ? 0 : -1;
 		}
 		const int64_t left = earliest(wake - clock_ms(), INT_MAX);
 
@@ -1664,43 +1661,38 @@ static int await(struct client *client, enum goal goal, int64_t until_ms, bool p
 	}
 }
 
-/* A server that goes away is an error to report: SIGPIPE must not end the command. */
-static int await_without_sigpipe(struct client *client, enum goal goal, int64_t until_ms,
-				 bool patient, struct error *err)
-{
-	const struct timespec at_once = {0};
-	sigset_t pipe, before;
-	int result;
-
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &pipe, &before);
-	result = await(client, goal, until_ms, patient, err);
-	if (!sigismember(&before, SIGPIPE))
-		sigtimedwait(&pipe, NULL, &at_once);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return result;
-}
-
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err)
 {
+	const struct messenger *messenger = client->connection.story.messenger;
+	char took[DURATION_MAX_BYTES];
 	int result;
 
+	if (request->question)
+		message_step(messenger, "asking %s%s%s", request->question,
+			     request->about ? " " : "", request->about ? request->about : "");
 	client_request(client, request);
 	/* a call does not wait for the pause after another one that failed */
 	client->connection.retry_ms = 0;
-	result = await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, patient, err);
+	result = await(client, TO_BE_ANSWERED, until_ms, patient, err);
 	/* a reply that comes too late must not answer the next request */
 	if (result < 0)
 		client_cancel(client);
+	else if (request->question)
+		message_step(messenger, "the server has answered after %s",
+			     duration_show(took, clock_ms() - client->sent_ms));
 	return result;
+}
+
+int client_ask(struct client *client, const struct request *request, struct error *err)
+{
+	return client_call(client, request, clock_ms() + client->connection.timeout_ms, false, err);
 }
 
 int client_connect(struct client *client, int64_t until_ms, struct error *err)
 {
 	client->eager = true;
-	return await_without_sigpipe(client, TO_GREET, until_ms, false, err);
+	return await(client, 0, until_ms, false, err);
 }
 
 void client_finish(struct client *client, int64_t until_ms)
@@ -1708,31 +1700,11 @@ void client_finish(struct client *client, int64_t until_ms)
 	struct error ignored;
 
 	if (client_has_request(client))
-		await_without_sigpipe(client, TO_BE_ANSWERED, until_ms, false, &ignored);
+		await(client, TO_BE_ANSWERED, until_ms, false, &ignored);
 	client_cancel(client);
 }
 
 int client_listen(struct client *client, int64_t until_ms, struct error *err)
 {
-	return await_without_sigpipe(client, TO_HEAR, until_ms, false, err);
-}
-
-/* ---- Telling what the client is asked to do ---- */
-
-void connection_trace_ask(const struct client *client, const char *question, const char *about)
-{
-	const struct messenger *messenger = client->connection.story.messenger;
-
-	if (messenger)
-		message_step(messenger, "asking %s%s%s", question, *about ? " " : "", about);
-}
-
-void connection_trace_answer(const struct client *client)
-{
-	const struct messenger *messenger = client->connection.story.messenger;
-	char took[DURATION_MAX_BYTES];
-
-	if (messenger)
-		message_step(messenger, "the server has answered after %s",
-			     duration_show(took, clock_ms() - client->sent_ms));
+	return await(client, TO_HEAR, until_ms, false, err);
 }

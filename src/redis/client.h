@@ -1,18 +1,19 @@
 /* A client: requests, one at a time, and messages, over a connection that comes back by itself. */
 #pragma once
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
-#include "redis/connect.h"
+#include "redis/server.h"
 
 struct messenger;
 struct redisContext;
 struct redisReply;
 struct script;
-struct server;
 
 /* The longest pause between two rounds of attempts. After a restart waiters have 2 s to come back
  * to their places; and a thousand of them must not be a burden. */
@@ -33,9 +34,22 @@ enum connection_trouble {
 	TROUBLE_BROKE, /* a connection that was made has broken */
 };
 
+#define ADDRESSES_MAX 16
+
+/* The addresses of one endpoint, which are tried in turn. */
+struct addresses {
+	struct address {
+		struct sockaddr_storage name;
+		socklen_t length;
+	} list[ADDRESSES_MAX];
+	size_t count;
+	size_t next;
+};
+
 /* The first exchange, and what it has told us about the other end. */
 struct handshake {
 	unsigned due;     /* replies still to come; 0: the server has greeted us, if it is open */
+	short tls_awaits; /* CONNECTION_SECURING: these events of poll(2) */
 	bool to_sentinel; /* the other end is a sentinel */
 	bool is_cluster;  /* as its HELLO said */
 	bool shards;      /* the cluster knows sharded channels */
@@ -99,9 +113,6 @@ struct connection {
 #define CHANNEL_MAX_BYTES 700
 #define MESSAGE_MAX_BYTES 192 /* a grant has 141, with a long slot */
 
-/* Replies that may be due at once. */
-#define OWED_MAX 24
-
 /* The strings of a request belong to the caller, and stay until the reply. */
 struct request {
 	const struct script *script;    /* NULL: argv is a plain command */
@@ -118,6 +129,8 @@ struct request {
 	int64_t replicas;
 	int64_t replicas_ms;
 	const char *durable;
+	const char *question; /* client_call tells it (--verbose), and what it is about; NULL */
+	const char *about;
 	bool tells; /* the server is to tell others what the script tells before it answers us */
 };
 
@@ -138,17 +151,15 @@ enum request_phase {
 	REQUEST_CONFIRMING, /* client->reply is there, and waits for the replicas' word */
 };
 
-/* Requests that were sent, and replies that are owed; client.c alone uses it. */
+/* Requests that were sent, and replies that are owed. */
 struct traffic {
-	enum owed {
-		OWED_CHANNEL, /* the confirmation of a subscription */
-		OWED_ASKING,
-		OWED_ANSWER, /* to the request, or to WAIT */
-	} owed[OWED_MAX];    /* the replies still to come, in order */
-	int owed_count;
-	int subscribed; /* so many of the client's channels were asked for */
-	bool by_shard;  /* with SSUBSCRIBE */
-	bool returning; /* it is not the first connection, and has answered nothing yet */
+	int askings_due;    /* confirmations of ASKING to come */
+	int channels_due;   /* confirmations of subscriptions to come, ... */
+	int channels_first; /* ... and so many of them before the answer */
+	bool answer_due;    /* to the request, or to WAIT */
+	int subscribed;     /* so many of the client's channels were asked for */
+	bool by_shard;      /* with SSUBSCRIBE */
+	bool returning;     /* it is not the first connection, and has answered nothing yet */
 	bool more;      /* the last step brought something, and there may be another: do not wait */
 	int64_t due_ms; /* when the answer is overdue */
 	int64_t again_ms; /* the request is not sent before: the server could not serve it */
@@ -159,7 +170,6 @@ struct traffic {
 struct client {
 	struct connection connection;
 	struct traffic traffic;
-	int64_t timeout_ms;
 	bool eager; /* connects also when there is nothing to ask */
 	bool keen;  /* a server that is not there yet, or loads its data, has the whole timeout */
 	struct request request;
@@ -188,9 +198,6 @@ void client_close(struct client *client);
  * last one. Returns false if it did so before. */
 bool client_subscribe(struct client *client, const char *channel);
 
-/* Whether the server was asked for all channels over this connection, and has refused none. */
-bool client_hears_all(const struct client *client);
-
 /* Makes a request. The one before must have been answered, or not have left. */
 void client_request(struct client *client, const struct request *request);
 
@@ -207,8 +214,8 @@ int64_t client_wait(const struct client *client, struct pollfd *slot);
 enum client_event client_step(struct client *client);
 
 /* Whether all is answered and confirmed. Then another process can go on with a copy of *client if
- * it was forked while this connection was open and silent (connection_is_silent). It needs a
- * connection of its own unless connection_can_be_shared. */
+ * it was forked while this connection was open and silent (connection_is_silent). With TLS
+ * it needs a connection of its own all the same. */
 bool client_is_still(const struct client *client);
 
 /* Tells in *err why the server has not answered in time: how the last attempt to reach it failed,
@@ -217,25 +224,14 @@ void client_tell_late(const struct client *client, struct error *err);
 
 /* ---- The connection alone ---- */
 
-/* Its first attempt goes to the node of a cluster that `last`, a connection for the same key, had
- * reached. The seeds follow: any of them may hang. Changes nothing without a cluster. */
-void connection_begin_at(struct connection *connection, const struct connection *last);
-
 /* Sets the timeout, also of the attempt that is under way if it is to end sooner then. */
 void connection_set_timeout(struct connection *connection, int64_t timeout_ms);
 
 /* Whether it is open, nothing is left to be sent, and no reply has come in part. */
 bool connection_is_silent(const struct connection *connection);
 
-/* Whether a process that was forked with this connection can go on with it after this process has
- * used it. With TLS it cannot. */
-bool connection_can_be_shared(const struct connection *connection);
-
 /* In a copy of another process's connection: forgets it without closing it. */
 void connection_forget(struct connection *connection);
-
-/* Closes this process's descriptors of a connection with which another process goes on. */
-void connection_leave(const struct connection *connection);
 
 /* ---- For commands that do one thing: these wait ---- */
 
@@ -249,6 +245,9 @@ int client_connect(struct client *client, int64_t until_ms, struct error *err);
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err);
 
+/* The same within the client's timeout, without patience. */
+int client_ask(struct client *client, const struct request *request, struct error *err);
+
 /* Waits until until_ms for a message, or for the connection to be lost. There is no request.
  * Returns -1 if the server refuses the subscription. */
 int client_listen(struct client *client, int64_t until_ms, struct error *err);
@@ -256,11 +255,3 @@ int client_listen(struct client *client, int64_t until_ms, struct error *err);
 /* Waits until until_ms for the reply to the request that is under way, if there is one. Then there
  * is no request and no reply any more. */
 void client_finish(struct client *client, int64_t until_ms);
-
-/* ---- What the client is asked to do is told (--verbose) ---- */
-
-/* With --verbose, the client tells its question, "who holds lock" and the name, ... */
-void connection_trace_ask(const struct client *client, const char *question, const char *about);
-
-/* ... and how long the server took to answer. */
-void connection_trace_answer(const struct client *client);

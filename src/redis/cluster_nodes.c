@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 #include "redis/server_error.h"
@@ -25,6 +26,13 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 	return i;
 }
 
+static void begin_client(const struct cluster_nodes *nodes, struct client *client,
+			 const struct server *server)
+{
+	client_init(client, server, nodes->timeout_ms);
+	client->connection.story.messenger = nodes->messenger;
+}
+
 /* Adds a node with the user, the password and the TLS files of `like`; without a host it is `like`
  * itself, on its unix socket. */
 static void add(struct cluster_nodes *nodes, const struct server *like,
@@ -33,6 +41,7 @@ static void add(struct cluster_nodes *nodes, const struct server *like,
 	const bool is_ipv6 = strchr(endpoint->host, ':') != NULL;
 	struct cluster_node *node = &nodes->list[nodes->count++];
 
+	begin_client(nodes, &node->client, &node->server);
 	node->server = *like;
 	node->endpoint = *endpoint;
 	if (!*endpoint->host)
@@ -94,21 +103,14 @@ static int read_owners(struct cluster_nodes *nodes, const struct client *client,
 	return 0;
 }
 
-static void begin_client(const struct cluster_nodes *nodes, struct client *client,
-			 const struct server *server)
-{
-	client_init(client, server, nodes->timeout_ms);
-	client->connection.story.messenger = nodes->messenger;
-}
-
-/* Lists the masters that the seed names; nothing is known of the slots if this fails. */
+/* Lists the masters that the seed names. */
 static int find_masters(struct cluster_nodes *nodes, struct client *seed, int64_t until_ms,
 			struct error *err)
 {
 	static const struct request which_slots = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
 	size_t ranges;
 
-	connection_trace_ask(seed, "which nodes there are", "");
+	message_step(nodes->messenger, "asking which nodes there are");
 	if (client_call(seed, &which_slots, until_ms, false, err) < 0)
 		return -1;
 	ranges = reply_count(seed->reply);
@@ -118,47 +120,34 @@ static int find_masters(struct cluster_nodes *nodes, struct client *seed, int64_
 	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
 	if (!nodes->list || !nodes->owners)
 		return no_memory(err);
-	if (read_owners(nodes, seed, seed->connection.server, err) < 0)
-		return -1;
-	for (size_t i = 0; i < nodes->count; i++)
-		begin_client(nodes, &nodes->list[i].client, &nodes->list[i].server);
-	return 0;
-}
-
-/* Makes a client for each master, in place of the one that finds them. */
-static int reach_masters(struct cluster_nodes *nodes, int64_t until_ms, struct error *err)
-{
-	struct cluster_node *seed = nodes->list;
-	int result;
-
-	nodes->list = NULL;
-	nodes->count = 0;
-	result = find_masters(nodes, &seed->client, until_ms, err);
-	client_close(&seed->client);
-	free(seed);
-	if (result == 0)
-		return 0;
-	nodes->count = 0; /* none has a client */
-	free(nodes->owners);
-	nodes->owners = NULL;
-	return -1;
+	return read_owners(nodes, seed, seed->connection.server, err);
 }
 
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
 		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
 		       struct error *err)
 {
+	struct client seed;
+	int result;
+
 	*nodes = (struct cluster_nodes){.messenger = messenger, .timeout_ms = timeout_ms};
-	nodes->list = calloc(1, sizeof(*nodes->list));
-	if (!nodes->list)
-		return no_memory(err);
-	begin_client(nodes, &nodes->list->client, server);
-	nodes->count = 1;
-	if (client_connect(&nodes->list->client, until_ms, err) < 0)
-		return -1;
-	return nodes->list->client.connection.handshake.is_cluster
-		       ? reach_masters(nodes, until_ms, err)
-		       : 0;
+	begin_client(nodes, &seed, server);
+	result = client_connect(&seed, until_ms, err);
+	if (result == 0 && !seed.connection.handshake.is_cluster) {
+		nodes->list = calloc(1, sizeof(*nodes->list));
+		if (nodes->list) {
+			nodes->list->client = seed;
+			nodes->count = 1;
+			return 0;
+		}
+		result = no_memory(err);
+	} else if (result == 0) {
+		result = find_masters(nodes, &seed, until_ms, err);
+	}
+	client_close(&seed);
+	if (result < 0)
+		cluster_nodes_close(nodes);
+	return result;
 }
 
 void cluster_nodes_close(struct cluster_nodes *nodes)

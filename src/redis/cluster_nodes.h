@@ -31,7 +31,7 @@ struct cluster_nodes {
 };
 
 /* Finds the nodes until until_ms. `server` and `messenger` (which may be NULL) must outlive *nodes.
- * Returns 0, or -1. Call cluster_nodes_close in both cases. */
+ * Returns 0, or -1 without any. */
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
 		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
 		       struct error *err);

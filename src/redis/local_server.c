@@ -25,7 +25,6 @@
 #include "base/descriptors.h"
 #include "base/getent.h"
 #include "base/text.h"
-#include "redis/connect.h"
 
 #define BASE_PATH ".local/state/fairlock"
 #define MACHINE_ID_LENGTH 32
@@ -39,7 +38,7 @@
 
 /* Between two attempts to start a server that ends at once. */
 #define START_AGAIN_MS 300
-#define LOG_TAIL_BYTES 2048
+#define LINE_MAX_BYTES 2048 /* Redis cuts its lines at 1,024 */
 #define LOG_PATH_CHARACTERS 58
 #define LOG_MAX_BYTES 262144
 
@@ -90,15 +89,6 @@ static void folder_name(char name[FOLDER_NAME_MAX])
 	snprintf(name, FOLDER_NAME_MAX, "host-%s", host);
 }
 
-static int no_folder(struct error *err, const char *home, const char *cause)
-{
-	char folder[PATH_MAX], remedy[128];
-
-	snprintf(folder, sizeof(folder), "%s/" BASE_PATH, home);
-	snprintf(remedy, sizeof(remedy), "%s; mend that, or set FAIRLOCK_URL", cause);
-	return fail_about(err, STATUS_CONFIG, "use", folder, remedy);
-}
-
 /* Makes the folder if it is not there, and opens it. Those above it may be links. */
 static int enter(const char *home)
 {
@@ -120,44 +110,28 @@ static int enter(const char *home)
 	return folder;
 }
 
-static int check_folder(int folder, const char *home, struct error *err)
+/* Why the folder cannot be used; NULL: it can. */
+static const char *fault_of(int folder, char text[64])
 {
-	char cause[64];
 	struct stat st;
 
-	if (fstat(folder, &st) < 0)
-		return no_folder(err, home, strerror(errno));
-	if (st.st_uid != geteuid())
-		return no_folder(err, home, "its folder belongs to another user");
-	if ((st.st_mode & 0777) != 0700) {
-		snprintf(cause, sizeof(cause), "its folder has mode %03o, not 700",
-			 (unsigned int)st.st_mode & 0777);
-		return no_folder(err, home, cause);
-	}
-	if (faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		return no_folder(err, home, strerror(errno));
-	return 0;
-}
-
-static int open_folder(const char *home, struct error *err)
-{
-	const int folder = enter(home);
-
 	if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
-		return no_folder(err, home, "a file or link is there instead of a folder");
-	if (folder < 0)
-		return no_folder(err, home, strerror(errno));
-	if (check_folder(folder, home, err) < 0) {
-		close(folder);
-		return -1;
-	}
-	return folder;
+		return "a file or link is there instead of a folder";
+	if (folder < 0 || fstat(folder, &st) < 0)
+		return strerror(errno);
+	if (st.st_uid != geteuid())
+		return "its folder belongs to another user";
+	snprintf(text, 64, "its folder has mode %03o, not 700", (unsigned int)st.st_mode & 0777);
+	if ((st.st_mode & 0777) != 0700)
+		return text;
+	return faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) < 0 ? strerror(errno) : NULL;
 }
 
 int local_server_open(struct error *err)
 {
 	/* not $HOME: cron, sudo and units must come to the same place */
-	const char *home = getent_home(geteuid());
+	const char *home = getent_home(geteuid()), *fault;
+	char text[64], path[PATH_MAX], remedy[128];
 	mode_t mask;
 	int folder;
 
@@ -167,9 +141,16 @@ int local_server_open(struct error *err)
 			    "directory; name a server with FAIRLOCK_URL",
 			    (unsigned int)geteuid());
 	mask = umask(077);
-	folder = open_folder(home, err);
+	folder = enter(home);
+	fault = fault_of(folder, text);
 	umask(mask);
-	return folder;
+	if (!fault)
+		return folder;
+	if (folder >= 0)
+		close(folder);
+	snprintf(path, sizeof(path), "%s/" BASE_PATH, home);
+	snprintf(remedy, sizeof(remedy), "%s; mend that, or set FAIRLOCK_URL", fault);
+	return fail_about(err, STATUS_CONFIG, "use", path, remedy);
 }
 
 int local_server_connect(int folder)
@@ -258,16 +239,6 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The process id of a server stands in its lock. */
-static bool write_pid(void)
-{
-	char text[16];
-	const int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-
-	return pwrite(LOCK_FD, text, (size_t)length, 0) == length &&
-	       ftruncate(LOCK_FD, length) == 0;
-}
-
 static _Noreturn void become_server(char *program)
 {
 	char *const argv[] = {program, (char[]){"server.conf"}, NULL};
@@ -276,7 +247,8 @@ static _Noreturn void become_server(char *program)
 	lift_limits();
 	lift_priorities();
 	default_signals();
-	if (write_pid())
+	/* its process id stands in its lock, which is empty yet */
+	if (dprintf(LOCK_FD, "%ld\n", (long)getpid()) > 0)
 		execve(program, argv, environment);
 	dprintf(STDERR_FILENO, "cannot run %s: %s\n", program, strerror(errno));
 	_exit(STATUS_NOT_EXECUTABLE);
@@ -387,32 +359,23 @@ static bool server_listens(int folder)
 	return true;
 }
 
-static int start_unless_taken(int folder, int lock, struct error *err)
-{
-	if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
-		if (errno == EWOULDBLOCK)
-			return 0;
-		return fail(err, STATUS_OS, "cannot lock the folder of the private server: %s",
-			    strerror(errno));
-	}
-	if (server_listens(folder) || started_lately(lock))
-		return 0;
-	return launch(folder, lock, err);
-}
-
 int local_server_start(int folder, struct error *err)
 {
-	mode_t mask = umask(077);
-	int lock = openat(folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC | NO_LINK, 0600);
-	int result;
+	const mode_t mask = umask(077);
+	const int lock = openat(folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC | NO_LINK, 0600);
+	int result = 0;
 
-	if (lock < 0) {
+	if (lock < 0)
 		result = fail(err, STATUS_OS, "cannot open the lock of the private server: %s",
 			      strerror(errno));
-	} else {
-		result = start_unless_taken(folder, lock, err);
+	else if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+		result = server_listens(folder) || started_lately(lock) ? 0
+									: launch(folder, lock, err);
+	else if (errno != EWOULDBLOCK) /* another process is starting it, or it runs */
+		result = fail(err, STATUS_OS, "cannot lock the folder of the private server: %s",
+			      strerror(errno));
+	if (lock >= 0)
 		close(lock);
-	}
 	umask(mask);
 	return result;
 }
@@ -428,30 +391,29 @@ static const char *message_of(const char *line)
 	return line;
 }
 
-static const char *last_line(int folder, char *text, size_t size)
+/* "": there is none. */
+static const char *last_line(int folder, char line[LINE_MAX_BYTES])
 {
-	int fd = openat(folder, "server.log", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-	off_t start = end < (off_t)size ? 0 : end - (off_t)size + 1;
-	ssize_t length = fd < 0 ? 0 : pread(fd, text, size - 1, start);
-	char *newline;
+	const int fd = openat(folder, "server.log", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	FILE *log = fd < 0 ? NULL : fdopen(fd, "r");
+	char next[LINE_MAX_BYTES];
 
-	if (fd >= 0)
-		close(fd);
-	while (length > 0 && isspace((unsigned char)text[length - 1]))
-		length--;
-	if (length <= 0)
-		return NULL;
-	text[length] = '\0';
-	newline = strrchr(text, '\n');
-	return message_of(newline ? newline + 1 : text);
+	*line = '\0';
+	while (log && fgets(next, sizeof(next), log)) {
+		next[strcspn(next, "\r\n")] = '\0';
+		if (next[strspn(next, " ")])
+			strcpy(line, next);
+	}
+	if (log)
+		fclose(log);
+	return message_of(line);
 }
 
 int local_server_failure(int folder, struct error *err)
 {
-	char text[LOG_TAIL_BYTES], path[PATH_MAX];
+	char text[LINE_MAX_BYTES], path[PATH_MAX];
 	char shown[SHORT_MAX_BYTES], shown_path[4 * LOG_PATH_CHARACTERS + 1];
-	const char *line = last_line(folder, text, sizeof(text));
+	const char *line = last_line(folder, text);
 	const pid_t holder = local_server_pid(folder);
 	const char *home = getent_home(geteuid());
 
@@ -465,7 +427,7 @@ int local_server_failure(int folder, struct error *err)
 	snprintf(path, sizeof(path), "%s/" BASE_PATH "/*", home ? home : "~");
 	return fail(err, STATUS_UNAVAILABLE,
 		    "cannot start a private server: %s (see %s/server.log)",
-		    shorten(shown, line ? line : "it does not listen"),
+		    shorten(shown, *line ? line : "it does not listen"),
 		    shorten_middle(shown_path, LOG_PATH_CHARACTERS, path));
 }
 

@@ -1,14 +1,10 @@
 /* The Lua scripts, which the build makes C of. */
 #pragma once
 
-#include <stddef.h>
-
 /* A script of lua/, joined with its parts. */
 struct script {
-	const char *name;
 	const char *sha1; /* of text, in hex */
 	const char *text;
-	size_t length;
 };
 
 /* The permissions that a user needs, from lua/parts/permissions.lua: a line for each object,

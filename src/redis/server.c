@@ -459,16 +459,6 @@ const char *password_find(const char *text, size_t *length)
 	return secret;
 }
 
-void server_hide_password(char *url)
-{
-	const char *scheme_end = strstr(url, "://"), *user = scheme_end ? scheme_end + 3 : url;
-	size_t length;
-	const char *secret = find_secret(user, strlen(user), &length);
-
-	if (secret)
-		memset(url + (secret - url), '*', length);
-}
-
 bool server_is_list(const struct server *server)
 {
 	return server->kind == SERVER_TCP && server->seed_count > 1;
@@ -477,12 +467,6 @@ bool server_is_list(const struct server *server)
 const char *server_shown(const struct server *server)
 {
 	return server->kind == SERVER_LOCAL ? "the private server" : server->label;
-}
-
-int server_fail(const struct server *server, struct error *err, enum status status,
-		const char *verb, const char *cause)
-{
-	return fail_about(err, status, verb, server_shown(server), cause);
 }
 
 void server_free(struct server *server)

@@ -6,13 +6,20 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "redis/connect.h"
+
+#define HOST_MAX_BYTES 256 /* no DNS name is longer */
 
 enum server_kind {
 	SERVER_LOCAL, /* the private server of this user on this host */
 	SERVER_UNIX,
 	SERVER_TCP,
 	SERVER_SENTINEL, /* the master that sentinels name */
+};
+
+/* A host, by name or address, and a TCP port; port 0: none. */
+struct endpoint {
+	char host[HOST_MAX_BYTES];
+	uint16_t port;
 };
 
 /* PEM files; NULL: none. The settings own the strings. */
@@ -52,18 +59,11 @@ int server_parse(struct server *server, const char *url, struct error *err);
 /* Frees the strings of *server, and empties it. */
 void server_free(struct server *server);
 
-/* Overwrites the password in a URL, otherwise well-formed or not, with asterisks. */
-void server_hide_password(char *url);
-
 /* Whether the URL is a list of hosts, which only a cluster has. */
 bool server_is_list(const struct server *server);
 
 /* The name of the server in messages. */
 const char *server_shown(const struct server *server);
-
-/* Fills *err with "cannot VERB the server: CAUSE" and returns -1. */
-int server_fail(const struct server *server, struct error *err, enum status status,
-		const char *verb, const char *cause);
 
 /* ---- Passwords ---- */
 

@@ -12,13 +12,6 @@
 #define UNKNOWN_CHARACTERS 20
 #define DENIED_CHARACTERS 31
 
-bool server_error_is(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\0');
-}
-
 /* ---- What a server answers ---- */
 
 #define NO_COMMAND "it lacks a command: renamed, or the server is too old"
@@ -44,7 +37,6 @@ static const struct kind {
 		COMMAND,
 		DENIED,
 		PASSWORD,
-		MEMORY,
 		CLIENTS,
 		DB,
 		WORDS, /* its own */
@@ -66,7 +58,7 @@ static const struct kind {
 	 "wait until it has read its data: redis-cli INFO persistence says how far it is"},
 	{"READONLY", STATUS_UNAVAILABLE, false, HINT, "it is a replica, which takes no writes",
 	 FIND_MASTER},
-	{"OOM", STATUS_UNAVAILABLE, true, MEMORY, "maxmemory",
+	{"OOM", STATUS_UNAVAILABLE, true, HINT, "its memory is full (maxmemory)",
 	 "raise maxmemory, or find out what fills it: redis-cli --bigkeys"},
 	{"MISCONF", STATUS_UNAVAILABLE, true, HINT, "it cannot save its data, and takes no writes",
 	 "see the server's log: is its disk full?"},
@@ -105,25 +97,6 @@ static const struct kind {
 	 "a cluster has database 0 only", NULL},
 	{"", STATUS_BUG, false, WORDS, "it answers", NULL},
 };
-
-static const struct kind *find_kind(const char *text)
-{
-	const struct kind *kind = kinds;
-
-	while (!strstr(text, kind->word))
-		kind++;
-	return kind;
-}
-
-enum status server_error_status(const char *text)
-{
-	return find_kind(text)->status;
-}
-
-bool server_error_is_own(const char *text)
-{
-	return find_kind(text)->is_own;
-}
 
 /* Shows the text between the first two quotes; "" if there is none. */
 static const char *show_quoted(char shown[SHORT_MAX_BYTES], size_t characters, const char *text)
@@ -173,13 +146,15 @@ static void tell_words(char cause[CAUSE_MAX_BYTES], const char *text)
 	snprintf(cause, CAUSE_MAX_BYTES, "it answers '%s' (-v shows all)", shorten(shown, words));
 }
 
-const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
-			       const char *text)
+void server_error_read(struct server_error *meaning, const struct server *server, const char *text)
 {
-	const struct kind *kind = find_kind(text);
-	const bool is_local = server->kind == SERVER_LOCAL;
-	char shown[SHORT_MAX_BYTES];
+	const struct kind *kind = kinds;
+	char *cause = meaning->cause, shown[SHORT_MAX_BYTES];
 
+	while (!strstr(text, kind->word))
+		kind++;
+	meaning->status = kind->status;
+	meaning->is_own = kind->is_own;
 	switch (kind->detail) {
 	case NOTHING:
 	case HINT:
@@ -198,15 +173,11 @@ const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server 
 		snprintf(cause, CAUSE_MAX_BYTES, "it %s %s", server->password ? "refuses" : "wants",
 			 server->password_words);
 		break;
-	case MEMORY: /* fairlock sets no maxmemory on a private server */
-		snprintf(cause, CAUSE_MAX_BYTES, "%s" SERVER_ERROR_HINT,
-			 is_local ? "somebody has set maxmemory, which is full"
-				  : "its memory is full (maxmemory)");
-		break;
 	case CLIENTS:
 		snprintf(cause, CAUSE_MAX_BYTES, "it has too many clients already (%s)",
-			 is_local ? "its ulimit -n is its first caller's: see fairlock doctor"
-				  : "maxclients");
+			 server->kind == SERVER_LOCAL
+				 ? "its ulimit -n is its first caller's: see fairlock doctor"
+				 : "maxclients");
 		break;
 	case DB:
 		snprintf(cause, CAUSE_MAX_BYTES, "it has no database %d", server->db);
@@ -215,7 +186,6 @@ const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server 
 		tell_words(cause, text);
 		break;
 	}
-	return cause;
 }
 
 /* ---- What to do about a failure ---- */

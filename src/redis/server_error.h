@@ -13,18 +13,15 @@ struct server;
 /* Ends a cause of which doctor can tell more. */
 #define SERVER_ERROR_HINT "; see fairlock doctor"
 
-/* Whether an error is of this kind: its first word, as "MOVED". */
-bool server_error_is(const char *text, const char *word);
+/* What an error means that a server answers. */
+struct server_error {
+	enum status status;          /* STATUS_UNAVAILABLE may pass: the request is made again */
+	bool is_own;                 /* the server itself is in trouble, for a while: no other
+				      * could serve us instead */
+	char cause[CAUSE_MAX_BYTES]; /* in our words, with what to do about it */
+};
 
-/* Whether the server itself is in trouble, for a while: no other server could serve us instead. */
-bool server_error_is_own(const char *text);
-
-/* The status of an error. STATUS_UNAVAILABLE may pass, so the request is made again. */
-enum status server_error_status(const char *text);
-
-/* Puts the cause of an error into our words, with what to do about it. Returns cause. */
-const char *server_error_cause(char cause[CAUSE_MAX_BYTES], const struct server *server,
-			       const char *text);
+void server_error_read(struct server_error *meaning, const struct server *server, const char *text);
 
 #define REMEDY_MAX_BYTES 512
 

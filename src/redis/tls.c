@@ -2,11 +2,11 @@
  * hiredis reads and writes through the session. */
 #include "redis/tls.h"
 
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <hiredis/hiredis.h>
 #include <hiredis/hiredis_ssl.h>
+#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -73,17 +73,16 @@ static const char *const bundles[] = {
 };
 
 /* OpenSSL finds a certificate in a folder by its name there, a hash with ".0". */
-static bool has_certificates(const char *path)
+static bool has_certificates(const char *folder)
 {
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-	bool found = false;
+	char pattern[PATH_MAX];
+	glob_t found = {0};
+	bool has_some;
 
-	while (folder && !found && (entry = readdir(folder)) != NULL)
-		found = strlen(entry->d_name) == 10 && strcmp(entry->d_name + 8, ".0") == 0;
-	if (folder)
-		closedir(folder);
-	return found;
+	snprintf(pattern, sizeof(pattern), "%s/????????.0", folder);
+	has_some = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+	globfree(&found);
+	return has_some;
 }
 
 static bool is_found_by_openssl(void)
@@ -174,13 +173,6 @@ static int configure(SSL_CTX *context, const struct tls_files *files, struct err
 
 /* ---- Sessions ---- */
 
-static bool is_address(const char *host)
-{
-	struct in6_addr address;
-
-	return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
-}
-
 /* The server gets the name, too (SNI): it may have a certificate for each of its names. There the
  * name stands without the final dot that a resolver allows. The subject of a certificate is no name
  * of a host (RFC 9525), even if the certificate names none. */
@@ -189,25 +181,14 @@ static int expect_host(SSL *ssl, const char *host)
 	char name[HOST_MAX_BYTES];
 	const size_t length = strlen(host);
 
-	if (is_address(host))
-		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
+	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host)) /* it is an address */
+		return 1;
 	snprintf(name, sizeof(name), "%s", host);
 	if (length > 0 && host[length - 1] == '.')
 		name[length - 1] = '\0';
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
 				       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1;
-}
-
-static SSL *new_session(SSL_CTX *context, const char *host, struct error *err)
-{
-	SSL *ssl = SSL_new(context);
-
-	if (ssl && expect_host(ssl, host))
-		return ssl;
-	fail(err, STATUS_OS, "cannot use TLS: %s", reason());
-	SSL_free(ssl);
-	return NULL;
 }
 
 /* OpenSSL keeps an error until it is cleared, and hiredis would take it for one of another session:
@@ -222,15 +203,16 @@ int tls_start(struct redisContext *redis, const struct server *server, const cha
 	      struct error *err)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	int result = context ? configure(context, &server->tls_files, err) : 0;
+	SSL *ssl = context && result == 0 ? SSL_new(context) : NULL;
 
-	if (!context)
-		fail(err, STATUS_OS, "cannot use TLS: %s", reason());
-	else if (configure(context, &server->tls_files, err) == 0)
-		redis->privdata = new_session(context, host, err);
+	if (result == 0 && !(ssl && expect_host(ssl, host)))
+		result = fail(err, STATUS_OS, "cannot use TLS: %s", reason());
+	redis->privdata = ssl;
 	redis->free_privdata = end_session;
 	SSL_CTX_free(context); /* the session keeps it */
 	ERR_clear_error();
-	return redis->privdata ? 0 : -1;
+	return result;
 }
 
 static int handshake_failed(struct redisContext *redis, struct error *err)
@@ -271,16 +253,12 @@ int tls_shake_hands(struct redisContext *redis, struct error *err)
 		ERR_clear_error();
 		return 0;
 	case SSL_ERROR_WANT_READ:
+		return POLLIN;
 	case SSL_ERROR_WANT_WRITE:
-		return 1;
+		return POLLOUT;
 	default:
 		return handshake_failed(redis, err);
 	}
-}
-
-short tls_awaits(const struct redisContext *redis)
-{
-	return SSL_want_write(redis->privdata) ? POLLOUT : POLLIN;
 }
 
 /* hiredis knows no more than that it could not read or write. */

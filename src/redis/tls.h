@@ -16,14 +16,11 @@ struct server;
 int tls_start(struct redisContext *redis, const struct server *server, const char *host,
 	      struct error *err);
 
-/* Goes on with the handshake without waiting. Returns 0 when it is done, 1 when the socket must
- * first get ready for tls_awaits, or -1 with STATUS_UNAVAILABLE, or with STATUS_REFUSED if the
+/* Goes on with the handshake without waiting. Returns 0 when it is done, the events of poll(2)
+ * that it waits for, or -1 with STATUS_UNAVAILABLE, or with STATUS_REFUSED if the
  * other end wants another certificate of ours, or any. If the connection broke without a word,
  * redis->err is REDIS_ERR_EOF. */
 int tls_shake_hands(struct redisContext *redis, struct error *err);
-
-/* Returns the events of poll(2) that the handshake waits for. */
-short tls_awaits(const struct redisContext *redis);
 
 /* hiredis could not read or write, or the other end closed. If redis has a session, puts the cause
  * into redis->err (TLS_REFUSED) and redis->errstr. */

@@ -489,7 +489,7 @@ ON_OTHER_STACK static int run_child(void *argument)
 	 * connection */
 	close(guard->socket);
 	for (int i = 0; i < job->set->count; i++)
-		connection_leave(&job->set->holds[i].client.connection);
+		close(job->set->holds[i].client.connection.fd);
 	if (job->ground->leads_group)
 		setpgid(0, 0);
 	if (guard->is_quick) /* not those that would stop this process: the guard waits for it */

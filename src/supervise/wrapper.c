@@ -132,9 +132,8 @@ void ending_put(const struct ending *ending, struct lock *lock)
  * The memory that the processes share is mapped, not in a file: it lives as long as one of them. */
 static int make_guard(struct standby *standby, const struct job *job, bool is_granted)
 {
-	const struct hold *last = &job->set->holds[job->set->count - 1];
 	const bool needs_connection =
-		!is_granted && !connection_can_be_shared(&last->client.connection);
+		!is_granted && job->server->tls; /* which knows one process at each end */
 	const size_t bytes = sizeof(*standby->shared) +
 			     (size_t)job->set->count * sizeof(*standby->shared->locks);
 	const pid_t wrapper = getpid();
@@ -336,7 +335,8 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 			hold->state = HOLD_EXPIRED;
 		client_init(&hold->client, wrapper->job->server, set->timeout_ms);
 		hold->client.connection.story.messenger = set->messenger;
-		connection_begin_at(&hold->client.connection, &last);
+		if (last.handshake.is_cluster) /* any of the seeds may hang */
+			hold->client.connection.route.named = last.endpoint;
 		hold->client.strays = STRAYS_OF_HEIR;
 	}
 	hold_set_release(set, clock_ms() + set->timeout_ms);

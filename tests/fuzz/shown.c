@@ -1,8 +1,8 @@
 /* Fuzzes a server's replies to commands that list, count, draw and examine locks. The first byte of
  * an input chooses the command, the rest is the server's script: see parts/world.h.
  *
- * For: commands/status.c commands/queue.c commands/log.c history/intervals.c
- * history/stats.c history/plot.c lock/owner.c output/table.c base/json.c
+ * For: commands/status.c commands/queue.c commands/log.c history/events.c lock/owner.c
+ * output/table.c base/json.c
  * base/text.c output/timestamp.c base/terminal.c lock/lock_list.c redis/cluster_nodes.c
  * commands/doctor.c doctor/permissions.c doctor/report.c */
 #include <stdlib.h>

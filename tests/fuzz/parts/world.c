@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,7 +26,6 @@
 #include "lock/owner.h"
 #include "output/watch.h"
 #include "peers.h"
-#include "redis/connect.h"
 #include "redis/server.h"
 #include "supervise/job.h"
 #include "valid.h"
@@ -38,10 +39,12 @@ int world_deadline_poll_open(struct deadline_poll *loop,
 			     struct error *err) __asm__("__wrap_deadline_poll_open");
 int world_deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t count,
 			int64_t until_ms, struct error *err) __asm__("__wrap_deadline_poll");
-int world_connect_unix(const char *path) __asm__("__wrap_connect_unix");
-int world_connect_next(struct addresses *addresses,
-		       int64_t timeout_ms) __asm__("__wrap_connect_next");
-int world_resolve_start(const struct endpoint *endpoint) __asm__("__wrap_resolve_start");
+int world_socket(int family, int type, int protocol) __asm__("__wrap_socket");
+int world_connect(int fd, const struct sockaddr *name, socklen_t length) __asm__("__wrap_connect");
+int real_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		void *argument) __asm__("__real_pthread_create");
+int world_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		 void *argument) __asm__("__wrap_pthread_create");
 int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap_owner_new");
 void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
 int world_signal_fd_open(struct signal_fd *signals,
@@ -141,25 +144,28 @@ int world_deadline_poll(struct deadline_poll *loop, struct pollfd *slots, nfds_t
 
 /* ---- Connections, owner ids, signals ---- */
 
-int world_connect_unix(const char *path)
+int world_socket(int family, int type, int protocol)
 {
-	(void)path;
+	(void)family;
+	(void)type;
+	(void)protocol;
 	return peers_accept();
 }
 
-int world_connect_next(struct addresses *addresses, int64_t timeout_ms)
+/* peers_accept has connected it. */
+int world_connect(int fd, const struct sockaddr *name, socklen_t length)
 {
-	(void)timeout_ms;
-	HOLDS(addresses->next < addresses->count);
-	addresses->next++;
-	return peers_accept();
+	(void)fd;
+	(void)name;
+	(void)length;
+	return 0;
 }
 
-int world_resolve_start(const struct endpoint *endpoint)
+/* No name is looked up. */
+int world_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		 void *argument)
 {
-	(void)endpoint;
-	errno = ENETUNREACH;
-	return -1;
+	return world.is_on ? ENETUNREACH : real_thread(thread, attributes, start, argument);
 }
 
 int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err)
