@@ -24,7 +24,7 @@ FAULTS = {
     **{"kill_both": 2, "orphan": 3, "mixture": 6, "freeze": 4, "hang": 1, "pause": 6},
     **{"cut": 24, "cut_all": 1, "forge": 8, "step": 2, "remove": 5, "force": 6, "ask_to_stop": 8, "look": 8},
     **{"server_kill": 2, "server_freeze": 6},
-    **{"proxy_cut": 6, "proxy_reset": 2, "proxy_forget": 1, "proxy_delay": 2, "proxy_break": 4},
+    **{"proxy": 11, "proxy_break": 4},
 }
 OFTEN = {ground: {"server_kill": 8} for ground in ("volatile", "sentinel", "cluster")}
 MEAN_S = 0.15
@@ -81,8 +81,6 @@ class Harm:
         return Fault(dice, self.round.mode, self.round.is_calm)
 
     def do(self, fault):
-        if fault.kind in self.round.without:
-            return
         action, _, role = fault.kind.partition(" ")
         process = self.victim(fault, role)
         if not role:
@@ -266,15 +264,15 @@ class Harm:
             self.round.run_command(["queue", "--remove", owner, fault.lock], "removed", owner=owner, job=job)
 
     def force(self, fault):
-        """Breaks the lock, or one hold: of an owner, or of a slot."""
         if "server" not in self.busy:
             self.release(fault, ["--force"], "force")
 
     def ask_to_stop(self, fault):
-        """Asks the holders to stop, or one of them, also while the server is away."""
+        """Also while the server is away."""
         self.release(fault, ["--stop", "--wait", PATIENCE[fault.which % len(PATIENCE)]], "asked")
 
     def release(self, fault, options, what):
+        """Breaks or asks all holds of the lock, or one: of an owner, or of a slot."""
         aims = {}
         owners, slots = self.round.looker.holders[fault.lock], SLOTS[fault.lock]
         if owners and fault.long < 0.4:
@@ -341,23 +339,17 @@ class Harm:
 
         self.outage("frozen", "server", lambda: self.ground.signal(signal.SIGSTOP), end, lasts)
 
-    def proxy_for(self, kind, command, lasts):
+    def tell_proxy(self, command, lasts):
         if self.ground.proxy:
-            tell = self.ground.proxy.tell
+            tell, kind = self.ground.proxy.tell, {"reset": "cut"}.get(command, command.split()[0])
             self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass"), lasts)
 
-    def proxy_cut(self, fault):
-        self.proxy_for("cut", "cut", fault.lasts + (2 * S if fault.long < 0.7 else 0))
-
-    def proxy_reset(self, _fault):
-        self.proxy_for("cut", "reset", 0)
-
-    def proxy_forget(self, _fault):
-        # a holder needs a second or more to find out
-        self.proxy_for("forget", "forget", 3 * S)
-
-    def proxy_delay(self, fault):
-        self.proxy_for("delay", f"delay {20 + fault.which % 250}", fault.lasts)
+    def proxy(self, fault):
+        """Cuts or delays, resets, or forgets; a holder needs a second or more to find out that it was forgotten."""
+        delay = f"delay {20 + fault.which % 250}"
+        command = pick(random.Random(fault.which), {"cut": 6, "reset": 2, "forget": 1, delay: 2})
+        cut = fault.lasts + (2 * S if fault.long < 0.7 else 0)
+        self.tell_proxy(command, {"cut": cut, "reset": 0, "forget": 3 * S}.get(command, fault.lasts))
 
     def proxy_break(self, fault):
         """Breaks the next connection, which is no outage: the client connects once more."""

@@ -56,7 +56,6 @@ class Round:
         self.described = f"{self.mode}, {faults}{clock}"
         self.journal.say("round", seed=seed, kind=self.described)
         self.looked = now()
-        self.without = os.environ.get("WITHOUT", "").split()
         self.commands, self.actions, self.sequence = {}, [], itertools.count()
         self.leases = {}
         self.spared = set()  # jobs that faults do not choose
@@ -193,7 +192,7 @@ class Round:
         """Cuts a holder off for longer than its lease; others come when the lease ends."""
         for ms, job in drifting():
             self.start_extra(ms, job)
-        self.later(S, lambda: harm.proxy_for("cut", "cut", CUT_OFF_S * S))
+        self.later(S, lambda: harm.tell_proxy("cut", CUT_OFF_S * S))
 
     def look_at_ground(self, harm):
         """Writes down a failover without a fault: on a busy machine a server may be taken for dead."""
