@@ -159,7 +159,8 @@ class Checker(Sections):
             (76, lost or job.hit("kill", "guard") or job.hit("stop", "guard") or inside),
             (76, waited and stopped >= job.lease * 0.1),
             (124, job.max_hold is not None and job.ended - job.spawned >= job.max_hold * MS),
-            (124, any(self.asked(lock, job) for lock in job.locks)),
+            # it was asked to stop, or may have been
+            (124, any(self.aimed_at("asked", lock, job, (job.spawned - S, job.ended)) for lock in job.locks)),
             (-9, job.hit("kill", "wrapper", "command")),
             (-15, job.hit("term")),
             # what got the signal may have been about to become the inner wrap
@@ -235,9 +236,8 @@ class Checker(Sections):
                 # an inner wrap that COMMAND left behind may go on
                 if job is None or look.lock not in job.taken or owner in said:
                     continue
-                gives_back = job.kind == "wrap" and self.gave_back(job) and not self.is_kept(job, look)
                 how = ""
-                if did == "held" and not gives_back:
+                if did == "held" and not (job.kind == "wrap" and self.gave_back(job, look.at)):
                     if not self.outlived(job, look.at, waited.get(owner, 0)):
                         continue
                     how = f" {(look.at - job.ended) / S:.1f} s later, with a lease of {job.lease // MS} ms"
@@ -247,15 +247,12 @@ class Checker(Sections):
                 text = f"{job.name} had ended with {job.status}, and still {did} lock {look.lock}{how}"
                 self.violated("left", text, look.at, look.lock, job.name)
 
-    def gave_back(self, job):
-        """Whether it ended with a status with which a job has given its locks back. When one of several is not obtained,
-        it has had others."""
+    def gave_back(self, job, at):
+        """Whether it ended with a status with which a job has given its locks back by then. When one of several is not
+        obtained, it has had others. Its --min-hold may go on."""
+        if job.min_hold and job.started and at < job.started + job.min_hold * MS + self.set_back() + S:
+            return False
         return job.status in (job.own, 124) or job.status == 75 and len(job.taken) > 1 and not job.started
-
-    def is_kept(self, job, look):
-        """Whether the lock may still be kept for the --min-hold of a job that has ended."""
-        least = (job.min_hold or 0) * MS + self.set_back()
-        return job.min_hold and job.started and look.at < job.started + least + S
 
     def outlived(self, job, at, waited):
         """Whether a job ended so long ago that its lease must have ended, too. An acquire by hand whose script was

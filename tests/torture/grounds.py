@@ -22,19 +22,38 @@ class Ground:
     numsub = "NUMSUB"
     proxy = None
     fails_over = False
+    shards, count = 1, 1  # masters, and nodes in all
 
     def __init__(self, machine, program, folder, environment):
         self.machine, self.program, self.folder, self.environment = machine, program, folder, environment
         self.variables = {}  # for the jobs
-        self.nodes = []
-        self.up = 0
+        self.nodes = [Server(machine, program, folder, [], environment) for _ in range(self.count)]
+        self.server = self.nodes[0]
+        self.owners = [(0, SLOTS - 1, self.server)]  # of slots: (first, last, node)
+        self.up = self.last = 0
         self.killed = None
 
-    def node(self, options):
-        """Adds a server, and does not start it."""
-        server = Server(self.machine, self.program, self.folder, options, self.environment)
-        self.nodes.append(server)
-        return server
+    def start(self):
+        for node in self.nodes:
+            self.follow(node)
+
+    def follow(self, node):
+        node.start()
+
+    def server_of(self, lock):
+        # if there is text in the first braces of a key, only that counts
+        inside = lock.partition("{")[2].partition("}")
+        slot = binascii.crc_hqx((inside[0] if inside[0] and inside[1] else lock).encode(), 0) % SLOTS
+        owner = next(node for first, last, node in self.owners if first <= slot <= last)
+        return owner if owner is not self.killed else None
+
+    def masters(self):
+        return list({id(node): node for _, _, node in self.owners}.values())
+
+    def kill(self, lock):
+        self.killed = self.server_of(lock)
+        self.killed.kill()
+        self.up = self.last = now()
 
     def awake(self):
         return [node for node in self.nodes if node is not self.killed]
@@ -71,15 +90,12 @@ class Single(Ground):
 
     scheme = "redis"
 
-    def __init__(self, machine, program, folder, environment, keeps):
-        super().__init__(machine, program, folder, environment)
+    def __init__(self, *where, keeps):
+        super().__init__(*where)
         self.loses = not keeps
         # A server that is killed has written all that it answered. So it need not wait for the disk, which on a busy machine may
         # take longer than a third of a lease.
-        self.server = self.node(["--appendonly", "yes", "--appendfsync", "no"] if keeps else [])
-
-    def start(self):
-        self.server.start()
+        self.server.options += ["--appendonly", "yes", "--appendfsync", "no"] if keeps else []
 
     def is_up(self):
         return self.server.is_up()
@@ -92,16 +108,6 @@ class Single(Ground):
             "direct": f"{self.scheme}://127.0.0.1:{self.server.ports[-1]}",
             "proxy": f"{self.scheme}://{self.proxy.address}",
         }
-
-    def server_of(self, _lock):
-        return self.server if self.server is not self.killed else None
-
-    def masters(self):
-        return [self.server]
-
-    def kill(self, _lock):
-        self.killed = self.server
-        self.server.kill()
 
     def revive(self):
         self.up = now()
@@ -119,9 +125,9 @@ class Tls(Single):
 
     scheme = "rediss"
 
-    def __init__(self, machine, program, folder, environment, keeps):
-        super().__init__(machine, program, folder, environment, keeps)
-        certificate, key = os.path.join(folder, "certificate"), os.path.join(folder, "key")
+    def __init__(self, *where, keeps):
+        super().__init__(*where, keeps=keeps)
+        certificate, key = os.path.join(self.folder, "certificate"), os.path.join(self.folder, "key")
         words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
         subprocess.run(
             ["openssl", *words.split(), "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
@@ -141,32 +147,15 @@ class FailingOver(Ground):
     """Servers that fail over: a node that is killed comes back empty, as a replica."""
 
     fails_over = True
-    shards, count = 1, 3  # masters, and nodes in all
+    options = ["--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-diskless-load", "swapdb"]
 
-    def __init__(self, machine, program, folder, environment, keeps):
-        super().__init__(machine, program, folder, environment)
-        self.last = 0
-        for _ in range(self.count):
-            self.node(["--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-diskless-load", "swapdb"])
-        self.owners = [(0, SLOTS - 1, self.nodes[0])]  # of slots: (first, last, node)
-
-    def server_of(self, lock):
-        # if there is text in the first braces of a key, only that counts
-        inside = lock.partition("{")[2].partition("}")
-        slot = binascii.crc_hqx((inside[0] if inside[0] and inside[1] else lock).encode(), 0) % SLOTS
-        owner = next(node for first, last, node in self.owners if first <= slot <= last)
-        return owner if owner is not self.killed else None
-
-    def masters(self):
-        return list({id(node): node for _, _, node in self.owners}.values())
+    def __init__(self, *where, keeps):
+        super().__init__(*where)
+        for node in self.nodes:
+            node.options += self.options
 
     def may_be_killed(self):
         return now() - self.last > APART_S * S and self.is_up()
-
-    def kill(self, lock):
-        self.killed = self.server_of(lock)
-        self.killed.kill()
-        self.up = self.last = now()
 
     def revive(self):
         pass  # the other nodes do it
@@ -207,13 +196,14 @@ class FailingOver(Ground):
 class Sentinel(FailingOver):
     """A master, two replicas, and three sentinels."""
 
+    count = 3
+
     def __init__(self, *where, keeps):
-        super().__init__(*where, keeps)
+        super().__init__(*where, keeps=keeps)
         self.sentinels = [Server(self.machine, self.program, self.folder, [], {}) for _ in range(3)]
 
     def start(self):
-        for node in self.nodes:
-            self.follow(node)
+        super().start()
         for sentinel in self.sentinels:
             path = os.path.join(self.folder, f"{sentinel.port}.conf")
             with open(path, "w", encoding="ascii") as file:
@@ -263,18 +253,11 @@ class Cluster(FailingOver):
     shards, count = 3, 6
 
     def __init__(self, *where, keeps):
-        super().__init__(*where, keeps)
+        super().__init__(*where, keeps=keeps)
         for node in self.nodes:
             node.options += ["--cluster-enabled", "yes", "--cluster-config-file", f"{node.port}.nodes"]
             node.options += ["--cluster-node-timeout", str(DOWN_MS), "--cluster-replica-validity-factor", "0"]
         self.joined = 0
-
-    def start(self):
-        for node in self.nodes:
-            self.follow(node)
-
-    def follow(self, node):
-        node.start()
 
     def join(self):
         """Makes the cluster, step by step: slots, meetings, replicas."""

@@ -96,7 +96,7 @@ class Harm:
         found = [
             process
             for process in self.round.machine.processes()
-            if process.role in roles and process.state != "T" and process.job not in self.round.spared
+            if process.role in roles and process.state != "T" and not self.round.jobs[process.job].is_spared
         ]
         return found[fault.which % len(found)] if found else None
 
@@ -150,7 +150,7 @@ class Harm:
         command, guard = processes.get("command"), processes.get("guard")
         if not command or not guard:
             return
-        self.stop(command, self.round.leases.get(command.job, 0) * MS + S // 3 + fault.lasts // 2)
+        self.stop(command, self.round.jobs[command.job].lease * MS + S // 3 + fault.lasts // 2)
         self.later(S // 3, lambda: self.once("kill", guard))
 
     def mixture(self, fault):

@@ -10,7 +10,6 @@ FOREVER = 1 << 62
 
 LOST_S = 8  # a holder finds the server within 1.3 s, and stops within 1 s
 BACK_S = 3  # after a fault a waiter takes so long to be present again on a busy machine
-CUT_S = 10  # a waiter that is absent for longer was not cut off by that
 FORGOTTEN_S = 25  # a waiter on a dead wire finds out with its sign of life (11 s), and connects anew
 TOLD_MS = 30  # a message takes no longer, or the history has the delay
 
@@ -325,7 +324,3 @@ class History:
     def restarts(self, event, lock):
         """Whether the event killed the server of this lock: then the whole cluster is down for a while."""
         return event.kind == "killed" and (event.hit is None or lock in event.hit)
-
-    def was_cut(self, job, at):
-        """Whether the job lost its connection a short time ago."""
-        return any(event.until <= at <= event.until + CUT_S * S for event in job.hit("cut") + self.ways(job))

@@ -109,7 +109,7 @@ def nth(seed, count, calm):
 def extra(name, lock, ms, want=None, kind="plain"):
     """A job that the seed does not decide."""
     job = Job(random.Random(name), name, kind, lock).patient(ms)
-    job.want, job.clocked = want or Want(), False
+    job.want, job.clocked, job.is_spared = want or Want(), False, True
     return job
 
 
@@ -147,6 +147,8 @@ def behind_hung(lock):
 
 
 class Job:
+    is_spared = False  # faults do not choose it
+
     def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name
         self.what = kind or pick(dice, KINDS)

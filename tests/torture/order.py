@@ -12,6 +12,7 @@ PUT_BACK_S = 13  # a script of ours comes by within 10 s, on a busy machine late
 ORPHANED_S = 10  # the time that it costs to lose a holder and the first waiter at once
 IDLE_S = 3  # for everything else on a busy machine
 SLOW_MS = 100  # a server may take so long to answer
+CUT_S = 10  # a waiter that is absent for longer was not cut off by that
 
 
 class Queue:
@@ -135,12 +136,6 @@ class Queue:
                 return False
         return self.first[waiter] < self.first[owner]
 
-    def waits_still(self, waiter, token, after):
-        """Whether the waiter went on waiting after the grant of this token."""
-        if waiter in self.granted:
-            return self.granted[waiter][0] > token
-        return self.last[waiter] > after
-
     def check_grant(self, owner, token, before, after):
         since, until = self.looks[before].at, self.looks[after].until
         for waiter, first in self.first.items():
@@ -149,7 +144,8 @@ class Queue:
                 waiter != owner
                 and first <= before
                 and job is not None
-                and self.waits_still(waiter, token, after)
+                # it went on waiting
+                and (self.granted[waiter][0] > token if waiter in self.granted else self.last[waiter] > after)
                 and self.came_before(waiter, owner)
                 and not self.is_excused(job, waiter, owner, self.looks[before : after + 1], (since, until))
             ):
@@ -175,7 +171,8 @@ class Queue:
         ):
             return True
         is_there = all([waiter, 1] in look.queue for look in (looks[0], looks[-1]))
-        if is_there or not self.history.was_cut(job, until):
+        cuts = job.hit("cut") + self.history.ways(job)
+        if is_there or not any(event.until <= until <= event.until + CUT_S * S for event in cuts):
             return False
         return self.was_handed_in_vain(job, times) or not self.is_just_restarted(job, until)
 
@@ -344,11 +341,12 @@ class Queue:
         dead = {owner for owner in found if self.is_redisson(owner)}  # it stays in the list until it is passed over
         # a waiter that left the queue because it hung may come back
         found |= {owner for owner in self.first if self.first[owner] < self.first[patient]}
-        return {owner for owner in found if owner != patient and (owner in dead or self.may_return(owner, since))}
-
-    def may_return(self, owner, since):
-        job = self.whose(owner)
-        return job is not None and job.ended > since and not (job.started and job.started < since)
+        jobs = {owner: self.whose(owner) for owner in found - {patient}}
+        return {
+            owner
+            for owner, job in jobs.items()
+            if owner in dead or job is not None and job.ended > since and (job.started or since) >= since
+        }
 
     def hit_since(self, owner, until):
         """When the first fault hit this waiter, or None."""

@@ -57,10 +57,7 @@ class Round:
         self.journal.say("round", seed=seed, kind=self.described)
         self.looked = now()
         self.commands, self.actions, self.sequence = {}, [], itertools.count()
-        self.leases = {}
-        self.spared = set()  # jobs that faults do not choose
-        self.clocks = {}
-        self.redissons = {}  # the locks of Redisson clients, by job
+        self.jobs, self.clocks = {}, {}  # by name
         self.attending = {}  # a job of ours, by lock
         self.preload = os.path.join(build, "programs/clockwork.so")
         self.server_clock = Clockwork(self.preload, os.path.join(folder, "clock"), rate)
@@ -104,9 +101,7 @@ class Round:
         if job.clocked:
             self.clocks[job.name] = Clockwork(self.preload, os.path.join(self.folder, "clocks", job.name))
             environment.update(self.clocks[job.name].environment())
-        self.leases[job.name] = job.lease
-        if job.what == "redisson":
-            self.redissons[job.name] = job.lock
+        self.jobs[job.name] = job
         at = now()
         pid = self.machine.start(
             job.argv(self.variables), environment, job.name, os.path.join(self.folder, "said", job.name)
@@ -175,23 +170,19 @@ class Round:
             self.look_at_ground(harm)
             time.sleep(0.003)
 
-    def start_extra(self, ms, job):
-        self.spared.add(job.name)
-        self.later(ms * MS, lambda: self.start_job(job))
-
     def let_hang(self, harm):
         """Hangs waiters that are next, on locks to which no newcomer comes that would notice."""
         for lock in HUNG:
             jobs = behind_hung(lock)
             for number, job in enumerate(jobs):
-                self.start_extra(250 * number, job)
+                self.later(250 * number * MS, lambda job=job: self.start_job(job))
             names = [job.name for job in jobs[1:-1]]
             self.later(2 * S, lambda names=names: harm.hang_all(names))
 
     def let_drift(self, harm):
         """Cuts a holder off for longer than its lease; others come when the lease ends."""
         for ms, job in drifting():
-            self.start_extra(ms, job)
+            self.later(ms * MS, lambda job=job: self.start_job(job))
         self.later(S, lambda: harm.tell_proxy("cut", CUT_OFF_S * S))
 
     def look_at_ground(self, harm):
@@ -216,9 +207,9 @@ class Round:
 
     def attend(self):
         """Sees that one of ours waits behind Redisson clients: alone they wait for their dead for five minutes each."""
-        jobs = self.machine.jobs.values()
-        for lock in {self.redissons[job] for job in jobs if job in self.redissons}:
-            if self.attending.get(lock) not in jobs:
+        names = self.machine.jobs.values()
+        for lock in {self.jobs[name].lock for name in names if self.jobs[name].what == "redisson"}:
+            if self.attending.get(lock) not in names:
                 job = extra(f"attends{next(self.sequence)}", lock, 10)
                 self.attending[lock] = job.name
                 self.start_job(job)

@@ -61,20 +61,16 @@ class Sections(History):
                 )
                 if (begun.root, begun.hold) != (line.root, line.hold) and (line.token, line.job) not in said:
                     said.add((line.token, line.job))
-                    self.judge_double(lock, line, begun)
+                    text = f"{line.job} and {begun.job} both had token {line.token}"
+                    if line.root == begun.root:
+                        text = f"{line.job} had it as {shown(line.hold)}, and {begun.job} as {shown(begun.hold)}"
+                    self.wrong_at(lock, "tokens", text, line.at)
                 elif line.token < newer.token and (line.token, newer.token) not in said:
                     if self.judge_overlap(lock, line, begun, newer):
                         said.add((line.token, newer.token))
                 elif line.hold not in largest or line.token > largest[line.hold].token:
                     largest[line.hold] = line
             self.check_growth(lock, list(first.values()))
-
-    def judge_double(self, lock, line, begun):
-        if line.root != begun.root:
-            text = f"{line.job} and {begun.job} both had token {line.token} of lock {lock}"
-        else:
-            text = f"lock {lock}: {line.job} had it as {shown(line.hold)}, and {begun.job} as {shown(begun.hold)}"
-        self.violated("tokens", text, line.at, lock)
 
     def check_growth(self, lock, firsts):
         """Holds that fit together begin in any order, but one that was asked for after another one had begun has a
@@ -202,10 +198,6 @@ class Sections(History):
         return met(self.steps, times, 1) or met(self.losses, times, LOST_S)
 
     # ---- What jobs and people want of others: that one stops, that only the newest waits, that it went well
-
-    def asked(self, lock, job):
-        """The events that asked this job, or may have asked it, to stop."""
-        return self.aimed_at("asked", lock, job, (job.spawned - S, job.ended))
 
     def check_asked(self):
         """When `release --stop` has ended with 0, nothing runs any more under a hold that was there when it began."""
