@@ -169,7 +169,15 @@ bool nothing_left = true;
 #define beside(a, b)  ((a) == SHARED && (b) == SHARED || are_slots(a) && are_slots(b) && (a) != (b))
 #define is_theirs(e)  (REDISSON && (e) > OURS && (e) <= IDS)
 
-#define any(what) (what(1) || OURS > 1 && what(2) || OURS > 2 && what(3) || OURS > 3 && what(4))
+#if OURS > 3
+#define any(what) (what(1) || what(2) || what(3) || what(4))
+#elif OURS > 2
+#define any(what) (what(1) || what(2) || what(3))
+#elif OURS > 1
+#define any(what) (what(1) || what(2))
+#else
+#define any(what) what(1)
+#endif
 #define any_theirs(what) (REDISSON > 0 && what(IDS) || REDISSON > 1 && what(R))
 #define any_of_all(what) (any(what) || any_theirs(what))
 #define any_asker(what) (what(1) || what(2))
