@@ -285,8 +285,7 @@ proctype guard()
 		set_timers(1);
 		if
 		:: lost -> phase = DONE; mirror(false); alive[GUARD] = false
-		:: !lost -> phase = GIVING_BACK
-		:: else
+		:: else -> phase = GIVING_BACK
 		fi
 	}
 	:: d_step { guard_acts && phase == GIVING_BACK -> let_go_of_lock(); phase = DONE; alive[GUARD] = false }

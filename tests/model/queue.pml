@@ -183,7 +183,6 @@ bool nothing_left = true;
 #define any_asker(what) (what(1) || what(2))
 #define is_away(i) ((away[i] || expected[i]) && is_alive(i))
 #define is_going_on(i) (!is_over(i))
-#define asker_is_alive(a) (kind[a] != DONE || late_copy[a])
 #define all_over (!any_of_all(is_going_on))
 
 /* Not part of a state: each script sets them anew. */
@@ -207,21 +206,14 @@ inline remove_entry()
 	score[entry] = 0
 }
 
-inline put_first()
+inline put_at(index)
 {
 	at = length;
 	do
-	:: at > 0 -> list[at] = list[at - 1]; at--
+	:: at > index -> list[at] = list[at - 1]; at--
 	:: else -> break
 	od;
-	list[0] = entry;
-	length++;
-	score[entry] = FRESH
-}
-
-inline put_last()
-{
-	list[length] = entry;
+	list[index] = entry;
 	length++;
 	score[entry] = FRESH
 }
@@ -233,13 +225,9 @@ inline find_batch(ticket)
 	from = 0;
 	until = 255;
 	for (at : 0 .. LISTED - 1) {
-		if
-		:: is_marker(list[at]) && (at == 0 || begins(list[at]) <= ticket) ->
-			where = at + 1;
-			from = (at == 0 -> 0 : begins(list[at]))
-		:: is_marker(list[at]) && at > 0 && begins(list[at]) > ticket && until == 255 -> until = begins(list[at])
-		:: else
-		fi
+		when(is_marker(list[at]) && at > 0 && begins(list[at]) > ticket && until == 255, until = begins(list[at]));
+		when(is_marker(list[at]) && (at == 0 || begins(list[at]) <= ticket),
+			where = at + 1; from = (at == 0 -> 0 : begins(list[at])))
 	}
 }
 
@@ -345,13 +333,9 @@ inline set_ttl(who, ticks)
 /* A message that comes while a request is on its way is not heeded: its answer knows more. */
 inline publish(who, what_message)
 {
-	if
-	:: subscribed[who] && !sent[who] && message[who] != GIVEN &&
-		(phase[who] == WAITING || phase[who] == HOLDING && is_ours(who)) ->
-			message[who] = what_message;
-			given[who] = 0
-	:: else
-	fi
+	when(subscribed[who] && !sent[who] && message[who] != GIVEN &&
+		(phase[who] == WAITING || phase[who] == HOLDING && is_ours(who)),
+		message[who] = what_message; given[who] = 0)
 }
 
 /* `first MS` */
@@ -485,8 +469,8 @@ inline mark_head()
 	when(oldest != 0 && !is_marker(list[0]) && place[oldest] < front,
 		entry = marker(place[oldest]);
 		if
-		:: AT_TAIL && length > 0 -> put_last(); front = begins(entry)
-		:: else -> put_first()
+		:: AT_TAIL && length > 0 -> put_at(length); front = begins(entry)
+		:: else -> put_at(0)
 		fi)
 }
 
@@ -504,15 +488,10 @@ inline first_waiter(me)
 			had_turn = false;
 			when(turn == first && over, fit(want(first)); had_turn = room);
 			with_silent = with_silent || had_turn;
+			is_dead = !present(first) && !back && !SKIP_PRESENCE;
 			if
-			:: first == me -> break
-			:: first != me && !present(first) && back -> break
-			:: first != me && !present(first) && !back && !SKIP_PRESENCE -> take_out(first)
-			:: else ->
-				if
-				:: had_turn || with_silent && silent[first] -> take_out(first); publish(first, TURN)
-				:: else -> break
-				fi
+			:: first == me || !present(first) && back || !is_dead && !had_turn && !(with_silent && silent[first]) -> break
+			:: else -> take_out(first); when(!is_dead, publish(first, TURN))
 			fi
 		:: is_theirs(list[0]) ->
 			first = list[0];
@@ -603,11 +582,9 @@ inline mend()
 	for (r1 : 1 .. ENTRIES - 1) {
 		is_known = score[r1] == 0 || !CUTS || NO_MEND;
 		for (r2 : 0 .. LISTED - 1) { is_known = is_known || list[r2] == r1 }
-		if
-		:: !is_known && is_marker(r1) -> score[r1] = 0
-		:: !is_known && !is_marker(r1) -> n = score[r1]; entry = r1; put_last(); score[r1] = n
-		:: else
-		fi
+		n = score[r1];
+		when(!is_known, score[r1] = 0);
+		when(!is_known && !is_marker(r1), entry = r1; put_at(length); score[r1] = n)
 	}
 }
 
@@ -676,7 +653,7 @@ inline join(me)
 	ticket_clock = (ticket_clock > last_ticket || CLOCK_TICKET -> ticket_clock : last_ticket) + 1;
 	last_ticket = ticket_clock;
 	place[me] = last_ticket;
-	when((length == 0 || !is_marker(list[length - 1])) && !NO_MARKER, entry = marker(place[me]); put_last());
+	when((length == 0 || !is_marker(list[length - 1])) && !NO_MARKER, entry = marker(place[me]); put_at(length));
 	when(my_ticket[me] == 0 && reply_ticket[me] == 0, leave_line(me)) /* it has not heard of an earlier place */
 }
 
@@ -700,7 +677,7 @@ inline acquire(me, ticket, copy)
 {
 	if
 	:: done[me] && !NO_DONE -> reply[me] = REMOVED
-	:: is_holder(me) && !(done[me] && !NO_DONE) ->
+	:: is_holder(me) && (!done[me] || NO_DONE) ->
 		untaken[me] = 0;
 		set_ttl(me, LEASE);
 		reply[me] = GRANTED
@@ -814,10 +791,11 @@ inline script(me, what_request, ticket, copy)
 	notice_ends();
 	passes = false;
 	caller = 0;
+	is_dead = done[me] || copy && !is_alive(me);
 	if
 	:: what_request == ASK -> acquire(me, ticket, copy)
-	:: what_request == RENEW && (done[me] || copy && !is_alive(me)) -> reply[me] = LOST
-	:: what_request == RENEW && !(done[me] || copy && !is_alive(me)) -> renew(me, my_token[me])
+	:: what_request == RENEW && is_dead -> reply[me] = LOST
+	:: what_request == RENEW && !is_dead -> renew(me, my_token[me])
 	:: what_request == RELEASE || what_request == LEAVE -> leave(me, what_request)
 	fi
 }
@@ -979,16 +957,6 @@ inline start(me)
 	check_inside(me)
 }
 
-/* It has all of its locks. */
-inline begin_command(me)
-{
-	for (n : 1 .. ALONE) {
-		grown = grown && (!SEVERAL || n != held[me] && beside(n, held[me]) || n == SHARED && held[me] == SHARED ||
-			my_token[me] >= newest[n])
-	}
-	assert(grown)
-}
-
 inline take_reply(me)
 {
 	kept_reply = reply[me];
@@ -1037,22 +1005,6 @@ inline carry_out(me)
 	script(me, request[me], its_ticket, false)
 }
 
-/* Carries out a late copy, whose answer goes nowhere. */
-inline carry_out_orphan(me)
-{
-	printf("a late copy of %d\n", me);
-	late_reply = reply[me]; late_ticket = reply_ticket[me]; late_watch = reply_watch[me]; late_marker = reply_marker[me];
-	lingers[me] = lingers[me] || orphan[me] == ASK;
-	script(me, orphan[me], orphan_ticket[me], true)
-}
-
-inline end_orphan(me)
-{
-	end_script(me, orphan[me]);
-	orphan[me] = 0; orphan_ticket[me] = 0;
-	reply[me] = late_reply; reply_ticket[me] = late_ticket; reply_watch[me] = late_watch; reply_marker[me] = late_marker
-}
-
 /* Sends the request that was under way again; without one, sends a new one. */
 inline come_back(me)
 {
@@ -1082,7 +1034,22 @@ proctype fairlock(byte me)
 	:: d_step { may_come(me) -> phase[me] = WAITING; make_request(me, ASK) }
 	:: atomic { WIRE && sent[me] && !away[me] -> d_step { carry_out(me) }; d_step { end_script(me, request[me]) } }
 	:: d_step { WIRE && reply[me] != 0 && !hung[me] -> take_reply(me) }
-	:: atomic { orphan[me] != 0 -> d_step { carry_out_orphan(me) }; d_step { end_orphan(me) } }
+	/* a late copy, whose answer goes nowhere */
+	:: atomic { orphan[me] != 0 ->
+		d_step {
+			printf("a late copy of %d\n", me);
+			late_reply = reply[me]; late_ticket = reply_ticket[me];
+			late_watch = reply_watch[me]; late_marker = reply_marker[me];
+			lingers[me] = lingers[me] || orphan[me] == ASK;
+			script(me, orphan[me], orphan_ticket[me], true)
+		}
+		d_step {
+			end_script(me, orphan[me]);
+			orphan[me] = 0; orphan_ticket[me] = 0;
+			reply[me] = late_reply; reply_ticket[me] = late_ticket;
+			reply_watch[me] = late_watch; reply_marker[me] = late_marker
+		}
+	}
 	:: d_step { has_former(me) -> printf("the server sees the end of a connection of %d\n", me); forget_former(me) }
 	:: atomic { !WIRE && sent[me] && !away[me] && !hung[me] ->
 		d_step { carry_out(me) }; d_step { end_script(me, request[me]) }; d_step { take_reply(me) }
@@ -1096,7 +1063,12 @@ proctype fairlock(byte me)
 	}
 	:: d_step { is_idle(me) && (must_renew(me) || TICKS == 2 && may_renew(me)) -> make_request(me, RENEW) }
 	:: d_step { is_idle(me) && phase[me] == HOLDING ->
-		begin_command(me);
+		/* it has all of its locks, and COMMAND begins */
+		for (n : 1 .. ALONE) {
+			grown = grown && (!SEVERAL || n != held[me] && beside(n, held[me]) || n == SHARED && held[me] == SHARED ||
+				my_token[me] >= newest[n])
+		}
+		assert(grown);
 		phase[me] = RETURNING;
 		make_request(me, RELEASE)
 	}
@@ -1178,20 +1150,13 @@ inline r_ask(me)
 		when(score[me] == 0,
 			n = (length > 0 -> score[list[length - 1]] + 1 : FRESH);
 			entry = me;
-			put_last();
+			put_at(length);
 			score[me] = n;
 			join_line(me));
 		watch[me] = (TICKS == 1 -> (ttl -> ttl + 1 : 2) : 0);
 		sent[me] = !subscribed[me]; /* it asks again when it has subscribed */
 		subscribed[me] = true
 	fi
-}
-
-/* Tells the first entry of the list; where that is a marker, those who listen. */
-inline r_tell_head()
-{
-	for (k : 1 .. OURS) { when(listens[k] == list[0] && list[0] != 0, publish(k, TURN)) }
-	when(is_theirs(list[0]), publish(list[0], TURN))
 }
 
 inline r_end(me, how)
@@ -1215,7 +1180,11 @@ proctype redisson(byte me)
 	:: d_step { phase[me] == HOLDING ->
 		printf("%d unlocks\n", me);
 		r_sweep();
-		when(field == me, field = 0; ttl = 0; r_tell_head());
+		/* tells the first entry of the list; where that is a marker, those who listen */
+		when(field == me,
+			field = 0; ttl = 0;
+			for (k : 1 .. OURS) { when(listens[k] == list[0] && list[0] != 0, publish(k, TURN)) }
+			when(is_theirs(list[0]), publish(list[0], TURN)));
 		r_end(me, GONE)
 	}
 	/* the next finds out with time */
@@ -1259,9 +1228,7 @@ inline lose_data()
 		ends[k] = 0; place[k] = 0; done[k] = false;
 		when(phase[k] == WAITING && my_ticket[k] == 0, leave_line(k))
 	}
-	for (k : OURS + 1 .. IDS + 1) {
-		when(k <= IDS, leave_line(k); left[k] = 0) /* Redisson's come anew, and no lock is taken up */
-	}
+	for (k : OURS + 1 .. IDS + 1) { when(k <= IDS, leave_line(k); left[k] = 0) } /* they come anew, and take up no lock */
 }
 
 /* All connections end, and what was on its way is lost. */
@@ -1282,18 +1249,8 @@ inline restart()
 	}
 	one_is_back = false;
 	met = (met -> OTHER : 0);
-	if
-	:: KEEPS_DATA
-	:: else -> lose_data()
-	fi;
+	when(!KEEPS_DATA, lose_data());
 	printf("the server restarts\n")
-}
-
-inline delete_list()
-{
-	for (n : 0 .. LISTED - 1) { list[n] = 0 }
-	length = 0;
-	printf("the list is deleted\n")
 }
 
 /* ---- Time ---- */
@@ -1347,10 +1304,8 @@ inline pass_time()
 	when(ttl > 0 && !is_theirs_alive(field), ttl--);
 	when(ttl == 0 && field != 0 && !has_many, missed[field] = misses(field); field = 0);
 	for (k : 1 .. OURS) {
-		if
-		:: ends[k] == 2 -> ends[k] = 1; missed[k] = misses(k)
-		:: else -> ends[k] = (ends[k] > 2 -> ends[k] - 1 : ends[k])
-		fi;
+		when(ends[k] == 2, missed[k] = misses(k));
+		ends[k] = (ends[k] > 1 -> ends[k] - 1 : ends[k]);
 		age[k] = ((request[k] == ASK || request[k] == RENEW) && age[k] < LEASE -> age[k] + 1 : age[k]);
 		given[k] = (given[k] > 0 && !COUNT_FROM_HEARING -> given[k] - 1 : given[k]);
 		left[k] = (left[k] > 0 -> left[k] - 1 : 0);
@@ -1360,11 +1315,8 @@ inline pass_time()
 		when(left[k] == 0 && phase[k] == HOLDING && !has_former(k), end_client(k, DEAD) /* its guard stops COMMAND */)
 	}
 	assert(heard);
-	when(ttl == 0,
-		field = 0;
-		for (k : 1 .. OURS) {
-			ends[k] = 0 /* the set has the same time to live as key 1 */
-		});
+	field = (ttl == 0 -> 0 : field);
+	for (k : 1 .. OURS) { ends[k] = (ttl == 0 -> 0 : ends[k]) } /* the set has the same time to live as key 1 */
 	for (k : 1 .. IDS) { watch[k] = (watch[k] > 1 && watch[k] != AT_BACK -> watch[k] - 1 : watch[k]) }
 	for (k : 1 .. 2) { deadline[k] = (deadline[k] > 1 -> deadline[k] - 1 : deadline[k]) }
 	lost_left = (lost_left > 0 && !back -> lost_left - 1 : 0);
@@ -1417,7 +1369,12 @@ end:
 		printf("the server stalls\n")
 	}
 	:: d_step { evictions > 0 && met -> evictions--; lose_hash(); printf("the hash is deleted\n") }
-	:: d_step { cuts > 0 && length > 0 -> cuts--; delete_list() }
+	:: d_step { cuts > 0 && length > 0 ->
+		cuts--;
+		for (n : 0 .. LISTED - 1) { list[n] = 0 }
+		length = 0;
+		printf("the list is deleted\n")
+	}
 	:: d_step { deletes > 0 && field != 0 ->
 		deletes--;
 		for (k : 1 .. IDS) {

@@ -71,15 +71,10 @@ static int ask(redisContext *context, int count, const char **words, size_t inpu
 	return 0;
 }
 
-static int usage(const char *cause)
+/* Returns a status for exit. */
+static int complain(const char *what, const char *cause)
 {
-	fprintf(stderr, "ask: %s\nusage: ask ADDRESS [--raw] [-x] [WORD...]\n", cause);
-	return 2;
-}
-
-static int complain(const redisContext *context, const char *address)
-{
-	fprintf(stderr, "ask: %s: %s\n", address, context ? context->errstr : "out of memory");
+	fprintf(stderr, "ask: %s: %s\n", what, cause);
 	return 1;
 }
 
@@ -98,24 +93,22 @@ static int split(char *line, const char **words)
 	return count;
 }
 
-/* Returns a status for exit. */
-static int ask_lines(redisContext *context, const char *address)
+static int ask_lines(redisContext *context)
 {
 	static const char *words[WORDS_MAX];
 	char *line = NULL;
 	size_t size = 0;
-	int status = 0;
 
-	while (status == 0 && getline(&line, &size, stdin) > 0) {
+	while (getline(&line, &size, stdin) > 0) {
 		const int count = split(line, words);
 
 		if (count < 0)
-			status = usage("a line has quotes, or too many words");
-		else if (count > 0 && ask(context, count, words, 0) < 0)
-			status = complain(context, address);
+			return complain(line, "a line has quotes, or too many words");
+		if (count > 0 && ask(context, count, words, 0) < 0)
+			return -1;
 	}
 	free(line);
-	return status;
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -133,16 +126,16 @@ int main(int argc, char **argv)
 		words[count - 1] = input; /* in the place of argv's NULL */
 		length = fread(input, 1, sizeof(input), stdin);
 	}
-	if (count < 0 || count > WORDS_MAX || (count > 0 && **words == '-'))
-		return usage("unknown option, no address or too many words");
-	if (length == sizeof(input))
-		return usage("the standard input is too long");
+	if (count < 0 || count > WORDS_MAX || (count > 0 && **words == '-') ||
+	    length == sizeof(input))
+		return complain("usage", "ask ADDRESS [--raw] [-x] [WORD...], with less input");
 	context = reach(argv[1]);
-	if (!context || context->err)
-		return complain(context, argv[1]);
-	if (count == 0)
-		status = ask_lines(context, argv[1]);
-	else if (ask(context, count, (const char **)words, length) < 0)
-		status = complain(context, argv[1]);
+	if (!context)
+		return complain(argv[1], "out of memory");
+	if (!context->err)
+		status = count ? ask(context, count, (const char **)words, length)
+			       : ask_lines(context);
+	if (context->err)
+		return complain(argv[1], context->errstr);
 	return fflush(stdout) == 0 ? status : 1;
 }

@@ -63,33 +63,30 @@ static int64_t ahead_ns(void)
 	       (int64_t)((now.rate - 1) * (double)(true_ns(CLOCK_BOOTTIME) - now.since_ns));
 }
 
-/* Maps the file that this variable names. Returns NULL if there is no such variable. */
-static void *map_file_of(const char *variable, size_t size)
+/* Maps the file that this variable names. Returns the other place if there is no such variable. */
+static void *map_file_of(const char *variable, size_t size, void *otherwise)
 {
 	const char *name = getenv(variable);
 	const int file = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
-	void *shared = file < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+	void *shared = name ? mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0) : otherwise;
 
-	if (name && shared == MAP_FAILED)
+	if (shared == MAP_FAILED)
 		abort();
-	if (file >= 0)
-		close(file);
-	return name ? shared : NULL;
+	close(file);
+	return shared;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
 	const char *rate = getenv("CLOCKWORK_RATE"), *ahead = getenv("CLOCKWORK_AHEAD_MS");
-	const struct clockwork *shared = map_file_of("CLOCKWORK_FILE", sizeof(own));
 
-	still_us = map_file_of("STILL_CLOCK", sizeof(*still_us));
+	clockwork = map_file_of("CLOCKWORK_FILE", sizeof(own), &own);
+	still_us = map_file_of("STILL_CLOCK", sizeof(*still_us), NULL);
 	own.settings[0].since_ns = true_ns(CLOCK_BOOTTIME);
 	if (rate)
 		own.settings[0].rate = atof(rate);
 	if (ahead)
 		own.settings[0].ahead_ns = atoll(ahead) * 1000000;
-	if (shared)
-		clockwork = shared;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -114,8 +111,7 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone)
 
 	(void)zone;
 	clock_gettime(CLOCK_REALTIME, &exact);
-	now->tv_sec = exact.tv_sec;
-	now->tv_usec = exact.tv_nsec / 1000;
+	*now = (struct timeval){exact.tv_sec, exact.tv_nsec / 1000};
 	return 0;
 }
 

@@ -47,43 +47,27 @@ static int start(int folder)
 	}
 }
 
-static void ignore_child(void)
-{
-	sigset_t all;
-
-	signal(SIGCHLD, SIG_IGN);
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-}
-
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
-	char connection[32];
 	char path[PATH_MAX];
 	struct error err;
+	sigset_t all;
 	int folder;
 
-	if (strcmp(verb, "is-server") == 0) {
-		puts(local_server_is_ours((pid_t)atoi(argv[2])) ? "yes" : "no");
-		return 0;
-	}
+	if (strcmp(verb, "is-server") == 0)
+		return puts(local_server_is_ours((pid_t)atoi(argv[2])) ? "yes" : "no") < 0;
 	folder = local_server_open(&err);
 	if (folder < 0)
 		return report(&err);
-	if (strcmp(verb, "open") == 0) {
-		ssize_t length;
-
-		snprintf(connection, sizeof(connection), "/proc/self/fd/%d", folder);
-		length = readlink(connection, path, sizeof(path));
-		printf("%.*s\n", (int)length, path);
-		return 0;
+	if (strcmp(verb, "open") == 0)
+		return fchdir(folder) < 0 || !getcwd(path, sizeof(path)) || puts(path) < 0;
+	if (strcmp(verb, "pid") == 0)
+		return printf("%d\n", (int)local_server_pid(folder)) < 0;
+	if (strcmp(verb, "start-ignoring-child") == 0) {
+		signal(SIGCHLD, SIG_IGN);
+		sigfillset(&all);
+		sigprocmask(SIG_SETMASK, &all, NULL);
 	}
-	if (strcmp(verb, "pid") == 0) {
-		printf("%d\n", (int)local_server_pid(folder));
-		return 0;
-	}
-	if (strcmp(verb, "start-ignoring-child") == 0)
-		ignore_child();
 	return start(folder);
 }

@@ -8,7 +8,7 @@
  *     -m    lasts so long; with COMMAND, as long as that runs
  *     -x    ends with this status
  *     -u    holds the lock until this time of CLOCK_BOOTTIME: then writes no more, ends with 76
- *     -a    holds all locks of FAIRLOCK_TOKENS, and writes a line for each
+ *     -a    holds all locks of FAIRLOCK_TOKENS, and writes that and FAIRLOCK_HELD, the owners
  *     -t    ignores SIGTERM
  *     -d    has a child in a session of its own, which writes as well
  * section now    prints that clock */
@@ -30,21 +30,10 @@
 
 #define BEAT_NS 5000000
 #define LATE 76
-#define LOCKS_MAX 16
-
-/* One of the locks that it holds. */
-struct held {
-	const char *lock;
-	const char *token;
-	const char *owner;
-};
 
 struct section {
-	struct held locks[LOCKS_MAX];
-	int count;
-	const char *job;
-	const char *mode;
-	const char *slot;
+	const char *lock, *job, *mode;
+	bool has_several;
 	int history;
 	int64_t until; /* 0: always */
 };
@@ -58,24 +47,36 @@ static int64_t now_ns(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+static const char *variable(const char *name, const char *without)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : without;
+}
+
 static void say(const struct section *section, const char *what)
 {
-	char lines[LOCKS_MAX * 512];
+	const char *tokens = section->has_several ? variable("FAIRLOCK_TOKENS", "") : "";
+	char line[4096];
 	const int64_t now = now_ns();
-	int length = 0;
+	int length;
 
 	if (section->until && now >= section->until)
 		_exit(LATE);
-	for (int i = 0; i < section->count && length < (int)sizeof(lines); i++)
-		length += snprintf(
-			lines + length, sizeof(lines) - (size_t)length,
-			"{\"at\":%" PRId64 ",\"what\":\"%s\",\"lock\":\"%s\",\"token\":%s,"
-			"\"job\":\"%s\",\"pid\":%d,\"owner\":\"%s\","
-			"\"mode\":\"%s\",\"slot\":\"%s\"}\n",
-			now, what, section->locks[i].lock, section->locks[i].token, section->job,
-			(int)getpid(), section->locks[i].owner, section->mode, section->slot);
-	if (length >= (int)sizeof(lines) ||
-	    write(section->history, lines, (size_t)length) != length)
+	length = snprintf(line, sizeof(line),
+			  "{\"at\":%" PRId64 ",\"what\":\"%s\",\"lock\":\"%s\",\"token\":%s,"
+			  "\"job\":\"%s\",\"pid\":%d,\"owner\":\"%s\",\"mode\":\"%s\","
+			  "\"slot\":\"%s\",\"tokens\":\"%s\",\"held\":\"%s\"}",
+			  now, what, section->lock, variable("FAIRLOCK_TOKEN", "0"), section->job,
+			  (int)getpid(), variable("FAIRLOCK_OWNER", "0"), section->mode,
+			  variable("FAIRLOCK_SLOT", ""), tokens, variable("FAIRLOCK_HELD", ""));
+	if (length >= (int)sizeof(line) - 1)
+		_exit(71);
+	/* the tokens of several locks stand on a line each */
+	for (char *end = line; (end = strchr(end, '\n')) != NULL;)
+		*end = '|';
+	line[length++] = '\n';
+	if (write(section->history, line, (size_t)length) != length)
 		_exit(71);
 }
 
@@ -139,54 +140,12 @@ static int run_command(const struct section *section, char **argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static const char *variable(const char *name, const char *without)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : without;
-}
-
-/* Reads FAIRLOCK_TOKENS, which has NAME=TOKEN a line, and FAIRLOCK_HELD, which has the owner of the
- * first lock and then those of the others in the same order. Returns -1 if the two do not go
- * together. */
-static int read_locks(struct section *section)
-{
-	const char *const name = section->locks[0].lock;
-	static char *tokens, *owners; /* the locks point into them */
-	char *line_end, *owner_end;
-	const char *first;
-
-	tokens = strdup(variable("FAIRLOCK_TOKENS", ""));
-	owners = strdup(variable("FAIRLOCK_HELD", ""));
-	first = strtok_r(owners, " ", &owner_end);
-	section->count = 0;
-	for (char *line = strtok_r(tokens, "\n", &line_end); line;
-	     line = strtok_r(NULL, "\n", &line_end)) {
-		char *const equal = strrchr(line, '=');
-		struct held *const held = &section->locks[section->count++];
-
-		if (section->count == LOCKS_MAX || !equal)
-			return -1;
-		*equal = '\0';
-		held->lock = line;
-		held->token = equal + 1;
-		held->owner = strcmp(line, name) == 0 ? first : strtok_r(NULL, " ", &owner_end);
-		if (!held->owner)
-			return -1;
-	}
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
-	struct section section = {.locks = {{.token = variable("FAIRLOCK_TOKEN", "0"),
-					     .owner = variable("FAIRLOCK_OWNER", "0")}},
-				  .count = 1,
-				  .mode = "exclusive",
-				  .slot = variable("FAIRLOCK_SLOT", "")};
+	struct section section = {.mode = "exclusive"};
 	int64_t length = 0;
 	int option, status = 0;
-	bool has_several = false, ignores_term = false, has_child = false;
+	bool has_child = false;
 	pid_t child = 0;
 	const int descriptors = count_descriptors();
 
@@ -207,10 +166,10 @@ int main(int argc, char **argv)
 			section.until = atoll(optarg);
 			break;
 		case 'a':
-			has_several = true;
+			section.has_several = true;
 			break;
 		case 't':
-			ignores_term = true;
+			signal(SIGTERM, SIG_IGN);
 			break;
 		case 'd':
 			has_child = true;
@@ -221,12 +180,10 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind < 3)
 		return 64;
-	if (ignores_term)
-		signal(SIGTERM, SIG_IGN);
-	section.locks[0].lock = argv[optind + 1];
+	section.lock = argv[optind + 1];
 	section.job = argv[optind + 2];
 	section.history = open(argv[optind], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	if (section.history < 0 || (has_several && read_locks(&section) < 0))
+	if (section.history < 0)
 		return 71;
 	say(&section, "start");
 	if (descriptors > 0)

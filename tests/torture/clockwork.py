@@ -11,8 +11,6 @@ import struct
 import sys
 import time
 
-from machine import now
-
 SETTING = struct.Struct("=qqd")
 CURRENT = struct.Struct("=q")
 
@@ -26,38 +24,31 @@ class Clockwork:
         with open(path, "wb+" if is_new else "rb+") as file:
             file.truncate(CURRENT.size + 2 * SETTING.size)
             self.memory = mmap.mmap(file.fileno(), 0)
-        if is_new:
-            self.since, self.ahead, self.rate, self.current = now(), 0, rate, 0
-            self.write()
-        else:
-            self.read()
-
-    def read(self):
         (self.current,) = CURRENT.unpack_from(self.memory)
-        self.since, self.ahead, self.rate = SETTING.unpack_from(self.memory, CURRENT.size + self.current * SETTING.size)
+        self.since, self.ahead, self.rate = SETTING.unpack_from(self.memory, self.place())
+        if is_new:
+            self.since, self.rate = time.clock_gettime_ns(time.CLOCK_BOOTTIME), rate
+            self.step(0)
 
     def environment(self):
         return {"LD_PRELOAD": self.preload, "CLOCKWORK_FILE": self.path}
 
-    def write(self):
-        """Writes the setting that is not in use, and then makes it the current one."""
-        self.current = 1 - self.current
-        at = CURRENT.size + self.current * SETTING.size
-        SETTING.pack_into(self.memory, at, self.since, self.ahead, self.rate)
-        CURRENT.pack_into(self.memory, 0, self.current)
+    def place(self):
+        return CURRENT.size + self.current * SETTING.size
 
     def step(self, ns):
-        """Sets the clock forward by ns."""
-        at = now()
+        """Sets the clock forward by ns. Writes the setting that is not in use, and then makes it the current one."""
+        at = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         self.ahead += round((self.rate - 1) * (at - self.since)) + ns
-        self.since = at
-        self.write()
+        self.since, self.current = at, 1 - self.current
+        SETTING.pack_into(self.memory, self.place(), self.since, self.ahead, self.rate)
+        CURRENT.pack_into(self.memory, 0, self.current)
 
     def close(self):
         self.memory.close()
 
 
 if __name__ == "__main__":
-    clock = Clockwork(None, sys.argv[1])
+    clock = Clockwork("", sys.argv[1])
     if sys.argv[2:]:
         clock.step(int(sys.argv[2]) * 10**6 - time.time_ns() - clock.ahead)

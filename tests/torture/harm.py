@@ -6,7 +6,6 @@ import random
 import signal
 import time
 
-from grounds import freeze, thaw
 from jobs import LOCKS, SLOTS, pick
 from machine import connection_of, now
 from server import unless_away
@@ -14,52 +13,23 @@ from server import unless_away
 S = 1_000_000_000
 MS = 1_000_000
 
-# How often each kind comes. A word like kill-guard is a signal for a process of that role.
-FAULTS = {
-    "kill-wrapper": 10,
-    "kill-guard": 8,
-    "kill-command": 6,
-    "kill-acquire": 4,
-    "kill-keeper": 3,
-    "kill-script": 3,
-    "kill-client": 1,
-    "kill-redisson": 3,
-    "stop-wrapper": 12,
-    "stop-guard": 8,
-    "stop-command": 6,
-    "stop-acquire": 4,
-    "stop-keeper": 3,
-    "stop-script": 2,
-    "stop-redisson": 3,
-    "term-wrapper": 6,
-    "term-acquire": 2,
-    "term-command": 2,
-    "kill-both": 2,
-    "orphan": 3,
-    "mixture": 6,
-    "freeze": 4,
-    "hang": 1,
-    "pause": 6,
-    "cut": 24,
-    "cut-all": 1,
-    "remove": 5,
-    "force": 6,
-    "ask-to-stop": 8,
-    "forge": 8,
-    "look": 8,
-    "step": 2,
-    "server-kill": 2,
-    "server-freeze": 6,
-    "proxy-cut": 6,
-    "proxy-reset": 2,
-    "proxy-forget": 1,
-    "proxy-delay": 2,
-    "proxy-break": 4,
+# How often each kind comes. First signals, and the role of the process that gets them.
+SIGNALS = {
+    "kill": {"wrapper": 10, "guard": 8, "command": 6, "acquire": 4, "keeper": 3, "script": 3, "client": 1, "redisson": 3},
+    "stop": {"wrapper": 12, "guard": 8, "command": 6, "acquire": 4, "keeper": 3, "script": 2, "redisson": 3},
+    "term": {"wrapper": 6, "acquire": 2, "command": 2},
 }
-OFTEN = {ground: {"server-kill": 8} for ground in ("volatile", "sentinel", "cluster")}
+FAULTS = {
+    **{f"{word} {role}": weight for word, roles in SIGNALS.items() for role, weight in roles.items()},
+    **{"kill_both": 2, "orphan": 3, "mixture": 6, "freeze": 4, "hang": 1, "pause": 6},
+    **{"cut": 24, "cut_all": 1, "forge": 8, "step": 2, "remove": 5, "force": 6, "ask_to_stop": 8, "look": 8},
+    **{"server_kill": 2, "server_freeze": 6},
+    **{"proxy": 11, "proxy_break": 4},
+}
+OFTEN = {ground: {"server_kill": 8} for ground in ("volatile", "sentinel", "cluster")}
 MEAN_S = 0.15
 # For a calm round, in which the server is always there, so that the checker can judge how long a lock is idle.
-CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4, "kill-redisson": 2}
+CALM = {"hang": 6, "pause": 12, "forge": 12, "orphan": 4, "mixture": 4, "look": 4, "kill redisson": 2}
 CALM_MEAN_S = 0.5
 
 FORGED = [
@@ -77,14 +47,13 @@ FORGED = [
 ]
 NEVER = 4102444800000  # the server gives no tokens from here on before the year 2100
 
-
-def forged(dice):
-    """A message that may be taken for a grant, and the token in it."""
-    token = NEVER + dice.randrange(1 << 30)
-    if dice.random() < 0.3:
-        token *= 10**9
-    secret = f"{dice.getrandbits(128):032x}" if dice.random() < 0.5 else str(dice.getrandbits(53))
-    return dice.choice(FORGED).format(token=token, ms=time.time_ns() // MS, secret=secret), token
+HANG_S = 21  # longer than any number of hung waiters may cost
+LONG_S = 32  # longer than they have ever cost
+STEP_MS = 4000  # after a larger step, all waiters would have been silent for too long
+STEPS_APART_S = 12
+MIXED = ("wrapper", "guard", "command")
+LOOKS = ["status", "status --json", "queue", "queue --json", "log --stats", "log --json --since 5s"]
+PATIENCE = ["0", "300ms", "20s", "20s"]  # for how long `release --stop` waits
 
 
 class Fault:
@@ -97,30 +66,10 @@ class Fault:
         self.lock = dice.choice(LOCKS)
 
 
-HANG_S = 21  # longer than any number of hung waiters may cost
-LONG_S = 32  # longer than they have ever cost
-STEP_MS = 4000  # after a larger step, all waiters would have been silent for too long
-STEPS_APART_S = 12
-
-MIXED = ("wrapper", "guard", "command")
-
-LOOKS = [
-    ["status"],
-    ["status", "--json"],
-    ["queue"],
-    ["queue", "--json"],
-    ["log", "--stats"],
-    ["log", "--json", "--since", "5s"],
-]
-
-
-# For how long `release --stop` waits.
-PATIENCE = ["0", "300ms", "20s", "20s"]
-
-
 class Harm:
     def __init__(self, seed, round_):
-        self.seed, self.round = seed, round_
+        self.seed, self.round, self.ground = seed, round_, round_.ground
+        self.later, self.say = round_.later, round_.journal.say
         self.count = 0
         self.busy = set()  # the ways that have an outage already
         self.hung = {}  # until when waiters of a lock are stopped
@@ -129,16 +78,17 @@ class Harm:
     def next(self):
         self.count += 1
         dice = random.Random(f"{self.seed} fault {self.count}")
-        return Fault(dice, self.round.kind[0], self.round.is_calm)
+        return Fault(dice, self.round.mode, self.round.is_calm)
 
     def do(self, fault):
-        if fault.kind in self.round.without:
-            return
-        action, _, role = fault.kind.partition("-")
-        if action in ("kill", "stop", "term") and role != "both":
-            self.signal(fault, action, role)
-        else:
-            getattr(self, fault.kind.replace("-", "_"))(fault)
+        action, _, role = fault.kind.partition(" ")
+        process = self.victim(fault, role)
+        if not role:
+            getattr(self, action)(fault)
+        elif process and action == "stop":
+            self.stop(process, fault.lasts)
+        elif process:
+            self.once(action, process)
 
     # ---- Processes
 
@@ -146,49 +96,43 @@ class Harm:
         found = [
             process
             for process in self.round.machine.processes()
-            if process.role in roles and process.state != "T" and process.job not in self.round.spared
+            if process.role in roles and process.state != "T" and not self.round.jobs[process.job].is_spared
         ]
         return found[fault.which % len(found)] if found else None
 
-    def send(self, word, process):
+    def send(self, word, process, pidfd=None):
         """Signals a process through a descriptor, because another process may have its number by now. Returns the
         descriptor, or None."""
         at = now()
         try:
-            pidfd = os.pidfd_open(process.pid)
+            pidfd = os.pidfd_open(process.pid) if pidfd is None else pidfd
             signal.pidfd_send_signal(pidfd, getattr(signal, "SIG" + word.upper()))
         except ProcessLookupError:
             return None
-        self.round.say_fault(word, process, at)
+        self.say("fault", at=at, until=now(), fault=word, job=process.job, role=process.role, pid=process.pid)
         return pidfd
 
+    def once(self, word, process):
+        pidfd = self.send(word, process)
+        if pidfd is not None:
+            os.close(pidfd)
+
     def go_on(self, pidfd, process):
-        at = now()
-        try:
-            signal.pidfd_send_signal(pidfd, signal.SIGCONT)
-            self.round.say_fault("cont", process, at)
-        except ProcessLookupError:
-            pass
+        self.send("cont", process, pidfd)
         os.close(pidfd)
 
-    def stop(self, fault, process):
+    def stop(self, process, lasts):
         pidfd = self.send("stop", process)
         if pidfd is not None:
-            self.round.later(fault.lasts, lambda: self.go_on(pidfd, process))
+            self.later(lasts, lambda: self.go_on(pidfd, process))
 
-    def signal(self, fault, action, role):
-        process = self.victim(fault, role)
-        if process is None:
-            return
-        if action == "stop":
-            self.stop(fault, process)
-            return
-        self.once(action, process)
+    def of_job(self, *jobs):
+        return [process for process in self.round.machine.processes() if process.job in jobs]
 
     def job_of_victim(self, fault):
         """All processes of a job that holds, or none."""
         guard = self.victim(fault, "guard", "keeper")
-        return [process for process in self.round.machine.processes() if guard and process.job == guard.job]
+        return self.of_job(guard.job) if guard else []
 
     def kill_both(self, fault):
         for process in self.job_of_victim(fault):
@@ -198,75 +142,49 @@ class Harm:
     def freeze(self, fault):
         """Stops the whole job, as if its machine slept."""
         for process in self.job_of_victim(fault):
-            self.stop(fault, process)
-
-    def of_job(self, name):
-        return [process for process in self.round.machine.processes() if process.job == name]
+            self.stop(process, fault.lasts)
 
     def orphan(self, fault):
         """Stops COMMAND, kills its guard, and continues COMMAND when the lease is over."""
         processes = {process.role: process for process in self.job_of_victim(fault)}
         command, guard = processes.get("command"), processes.get("guard")
-        pidfd = command and guard and self.send("stop", command)
-        if not pidfd:
+        if not command or not guard:
             return
-        self.round.later(S // 3, lambda: self.once("kill", guard))
-        lease = self.round.leases.get(command.job, 0) * MS
-        self.round.later(lease + S // 3 + fault.lasts // 2, lambda: self.go_on(pidfd, command))
-
-    def once(self, word, process):
-        pidfd = self.send(word, process)
-        if pidfd is not None:
-            os.close(pidfd)
+        self.stop(command, self.round.jobs[command.job].lease * MS + S // 3 + fault.lasts // 2)
+        self.later(S // 3, lambda: self.once("kill", guard))
 
     def mixture(self, fault):
         """Sends some signals to wrapper, guard and COMMAND, in some order."""
         dice = random.Random(fault.which)
         processes = {process.role: process for process in self.job_of_victim(fault)}
-        stopped = {}
-        after = 0
+        after, stopped = 0, []
         for _ in range(dice.randrange(2, 7)):
             word, role = dice.choice(["stop", "stop", "cont", "cont", "kill"]), dice.choice(MIXED)
             after += dice.randrange(1200) * MS
             if role in processes:
-                self.round.later(after, lambda w=word, p=processes[role]: self.one_of_many(w, p, stopped))
-        self.round.later(after + MS, lambda: self.continue_all(stopped))
-
-    def one_of_many(self, word, process, stopped):
-        if word == "stop":
-            stopped[process.pid] = process
-        self.once(word, process)
-
-    def continue_all(self, stopped):
-        for process in stopped.values():
-            self.once("cont", process)
+                stopped += [processes[role]] * (word == "stop")
+                self.later(after, lambda w=word, p=processes[role]: self.once(w, p))
+        for process in stopped:
+            self.later(after + MS, lambda p=process: self.once("cont", p))
 
     def waiting(self, lock):
         """The jobs that wait for the lock, in the order of the queue: wraps that are not stopped."""
         jobs = [self.round.looker.owners.get(owner) for owner in self.round.looker.queues[lock]]
-        roots = {
-            process.job
-            for process in self.round.machine.processes()
-            if process.role == "wrapper" and process.state != "T"
-        }
+        processes = self.round.machine.processes()
+        roots = {process.job for process in processes if process.role == "wrapper" and process.state != "T"}
         return [job for job in dict.fromkeys(jobs) if job in roots]
 
     def hang(self, fault):
         """Stops the two or three jobs that are next."""
         count = 2 + fault.which % 2
         jobs = self.waiting(fault.lock)[:count]
-        if len(jobs) < count or self.hung.get(fault.lock, 0) > now():
-            return
-        self.hung[fault.lock] = now() + HANG_S * S
-        fault.lasts = HANG_S * S
-        for process in [process for job in jobs for process in self.of_job(job)]:
-            self.stop(fault, process)
+        if len(jobs) == count and self.hung.get(fault.lock, 0) <= now():
+            self.hung[fault.lock] = now() + HANG_S * S
+            self.hang_all(jobs, HANG_S)
 
-    def hang_all(self, jobs):
-        fault = Fault(random.Random(self.seed), None, True)
-        fault.lasts = LONG_S * S
-        for process in [process for job in jobs for process in self.of_job(job)]:
-            self.stop(fault, process)
+    def hang_all(self, jobs, seconds=LONG_S):
+        for process in self.of_job(*jobs):
+            self.stop(process, seconds * S)
 
     def pause(self, fault):
         """Pauses the machine of the first waiter with a clock of its own: the clock stands still, too."""
@@ -274,19 +192,19 @@ class Harm:
         if job is None:
             return
         lasts = fault.lasts // 2 if fault.long < 0.3 else int((5 + 4 * fault.long) * S)
-        processes = self.of_job(job)
-        stopped = [(self.send("stop", process), process) for process in processes]
+        stopped = [(self.send("stop", process), process) for process in self.of_job(job)]
         at = now()
-        self.round.later(lasts, lambda: self.wake(job, at, stopped))
 
-    def wake(self, job, at, stopped):
-        clock = self.round.clocks.get(job)
-        if clock:  # else the job has ended meanwhile
-            clock.step(at - now())
-        self.round.say_pause(job, at)
-        for pidfd, process in stopped:
-            if pidfd is not None:
-                self.go_on(pidfd, process)
+        def wake():
+            clock = self.round.clocks.get(job)
+            if clock:  # else the job has ended meanwhile
+                clock.step(at - now())
+            self.say("paused", at=at, until=now(), job=job)
+            for pidfd, process in stopped:
+                if pidfd is not None:
+                    self.go_on(pidfd, process)
+
+        self.later(lasts, wake)
 
     # ---- Connections
 
@@ -294,22 +212,19 @@ class Harm:
         # holders are few
         roles = ("guard", "keeper", "client") if fault.long < 0.4 else ("wrapper", "acquire", "redisson")
         process = self.victim(fault, *roles)
-        ports = self.round.ground.ports()
+        ports = self.ground.ports()
         found = process and connection_of(process.pid, ports)
-        if found is None:
-            return
         at = now()
-        if self.ask(ports[found[1]], "CLIENT", "KILL", "ADDR", found[0]) is not None:
-            self.round.say_fault("cut", process, at)
+        if found and self.ask(ports[found[1]], "CLIENT", "KILL", "ADDR", found[0]) is not None:
+            self.say("fault", at=at, until=now(), fault="cut", job=process.job, role=process.role, pid=process.pid)
 
     def cut_all(self, _fault):
-        ground = self.round.ground
-        if ground.fails_over:
+        if self.ground.fails_over:
             return  # there, servers are clients of each other
         at = now()
-        if self.ask(ground.server, "CLIENT", "KILL", "TYPE", "pubsub") is not None:
-            self.ask(ground.server, "CLIENT", "KILL", "TYPE", "normal")
-            self.round.say_outage("cut", "server", at)
+        if self.ask(self.ground.server, "CLIENT", "KILL", "TYPE", "pubsub") is not None:
+            self.ask(self.ground.server, "CLIENT", "KILL", "TYPE", "normal")
+            self.say("outage", at=at, until=now(), kind="cut", path="server")
 
     def ask(self, server, *words):
         """Asks the server; None if it is not there now."""
@@ -318,62 +233,58 @@ class Harm:
     def forge(self, fault):
         """Publishes what a waiter might take for its grant, with a token that the server never gives."""
         dice = random.Random(fault.which)
-        server = self.round.ground.server_of(fault.lock)
+        server = self.ground.server_of(fault.lock)
         if server is None:
             return
+        token = (NEVER + dice.randrange(1 << 30)) * (10**9 if dice.random() < 0.3 else 1)
+        secret = f"{dice.getrandbits(128):032x}" if dice.random() < 0.5 else str(dice.getrandbits(53))
+        message = dice.choice(FORGED).format(token=token, ms=time.time_ns() // MS, secret=secret)
         braced = fault.lock if "{" in fault.lock else "{" + fault.lock + "}"
         channel = f"redisson_lock__channel:{braced}"
-        owners = self.round.looker.queues[fault.lock][:3]
-        message, token = forged(dice)
-        self.round.journal.say("forged", lock=fault.lock, token=token, message=message)
-        for name in [channel] + [f"{channel}:{owner}" for owner in owners]:
+        self.say("forged", lock=fault.lock, token=token, message=message)
+        for name in [channel] + [f"{channel}:{owner}" for owner in self.round.looker.queues[fault.lock][:3]]:
             for way in "PUBLISH", "SPUBLISH":
                 self.ask(server, way, name, message)
-        self.round.counts["forged messages"] += 1
 
     def step(self, fault):
         """Sets the server's clock."""
-        if not self.round.steps or now() - self.stepped < STEPS_APART_S * S:
-            return
-        self.stepped = at = now()
-        ms = (STEP_MS if fault.which % 3 else -STEP_MS) * (1 - fault.long / 2)
-        self.round.server_clock.step(int(ms * MS))
-        self.round.counts["clock steps"] += 1
-        self.round.journal.say("step", at=at, until=now(), ms=int(ms))
+        if self.round.steps and now() - self.stepped >= STEPS_APART_S * S:
+            self.stepped = at = now()
+            ms = (STEP_MS if fault.which % 3 else -STEP_MS) * (1 - fault.long / 2)
+            self.round.server_clock.step(int(ms * MS))
+            self.say("step", at=at, until=now(), ms=int(ms))
 
     # ---- Commands
 
     def remove(self, fault):
         ids = self.round.looker.queues[fault.lock]
-        if not ids or "server" in self.busy:
-            return
-        owner = ids[fault.which % len(ids)]
-        job = self.round.looker.owners.get(owner)
-        self.round.run_command(["queue", "--remove", owner, fault.lock], "removed", owner=owner, job=job)
+        if ids and "server" not in self.busy:
+            owner = ids[fault.which % len(ids)]
+            job = self.round.looker.owners.get(owner)
+            self.round.run_command(["queue", "--remove", owner, fault.lock], "removed", owner=owner, job=job)
 
     def force(self, fault):
-        """Breaks the lock, or one hold: of an owner, or of a slot."""
         if "server" not in self.busy:
             self.release(fault, ["--force"], "force")
 
     def ask_to_stop(self, fault):
-        """Asks the holders to stop, or one of them, also while the server is away."""
+        """Also while the server is away."""
         self.release(fault, ["--stop", "--wait", PATIENCE[fault.which % len(PATIENCE)]], "asked")
 
     def release(self, fault, options, what):
-        words, fields = ["release", *options], {"lock": fault.lock}
+        """Breaks or asks all holds of the lock, or one: of an owner, or of a slot."""
+        aims = {}
         owners, slots = self.round.looker.holders[fault.lock], SLOTS[fault.lock]
         if owners and fault.long < 0.4:
-            fields["owner"] = owners[fault.which % len(owners)]
-            words += ["--owner", fields["owner"]]
+            aims["owner"] = owners[fault.which % len(owners)]
         elif slots and fault.long < 0.7:
-            fields["slot"] = slots[fault.which % len(slots)]
-            words += ["--slot", fields["slot"]]
-        self.round.run_command([*words, fault.lock], what, **fields)
+            aims["slot"] = slots[fault.which % len(slots)]
+        words = [word for name, aim in aims.items() for word in (f"--{name}", aim)]
+        self.round.run_command(["release", *options, *words, fault.lock], what, lock=fault.lock, **aims)
 
     def look(self, fault):
         words = LOOKS[fault.which % len(LOOKS)]
-        self.round.run_command([*words, fault.lock], "look", command=" ".join(words))
+        self.round.run_command([*words.split(), fault.lock], "look", command=words)
 
     # ---- The server and the way to it
 
@@ -386,14 +297,14 @@ class Harm:
         begin()
 
         def over():
-            extra = end() or {}
+            end()
             self.busy.discard(path)
-            self.round.say_outage(kind, path, at, **extra)
+            self.say("outage", at=at, until=now(), kind=kind, path=path)
 
-        self.round.later(lasts, over)
+        self.later(lasts, over)
 
     def server_kill(self, fault):
-        ground = self.round.ground
+        ground = self.ground
         if self.busy & {"server"} or not ground.may_be_killed():
             return
         self.busy.add("server")
@@ -405,50 +316,43 @@ class Harm:
             if now() > until:
                 raise RuntimeError("the server does not come back")
             if not ground.is_back():
-                self.round.later(S // 50, lambda: back(until))
+                self.later(S // 50, lambda: back(until))
                 return
             self.busy.discard("server")
-            self.round.say_outage("killed", "server", at, up=ground.up, lost=ground.loses, hit=hit)
+            lost = {"lost": ground.loses, "hit": hit}
+            self.say("outage", at=at, until=now(), kind="killed", path="server", up=ground.up, **lost)
 
         def revive():
             ground.revive()
             back(now() + 60 * S)
 
-        self.round.later(fault.lasts // (1 if fault.long < 0.3 else 4), revive)
+        self.later(fault.lasts // (1 if fault.long < 0.3 else 4), revive)
 
     def server_freeze(self, fault):
-        ground = self.round.ground
         lasts = fault.lasts // 5 + (S if fault.long < 0.5 else 0)
-        if ground.fails_over:
+        if self.ground.fails_over:
             lasts = min(lasts, S // 2)  # too short for a failover: there must not be two masters
 
         def end():
-            thaw(ground)
+            self.ground.signal(signal.SIGCONT)
             self.round.await_server()
 
-        self.outage("frozen", "server", lambda: freeze(ground), end, lasts)
+        self.outage("frozen", "server", lambda: self.ground.signal(signal.SIGSTOP), end, lasts)
 
-    def proxy_for(self, kind, command, lasts):
-        tell = self.round.ground.proxy and self.round.ground.proxy.tell
-        if tell:
-            self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass") and None, lasts)
+    def tell_proxy(self, command, lasts):
+        if self.ground.proxy:
+            tell, kind = self.ground.proxy.tell, {"reset": "cut"}.get(command, command.split()[0])
+            self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass"), lasts)
 
-    def proxy_cut(self, fault):
-        self.proxy_for("cut", "cut", fault.lasts + (2 * S if fault.long < 0.7 else 0))
-
-    def proxy_reset(self, _fault):
-        self.proxy_for("cut", "reset", 0)
-
-    def proxy_forget(self, _fault):
-        # a holder needs a second or more to find out
-        self.proxy_for("forget", "forget", 3 * S)
-
-    def proxy_delay(self, fault):
-        self.proxy_for("delay", f"delay {20 + fault.which % 250}", fault.lasts)
+    def proxy(self, fault):
+        """Cuts or delays, resets, or forgets; a holder needs a second or more to find out that it was forgotten."""
+        delay = f"delay {20 + fault.which % 250}"
+        command = pick(random.Random(fault.which), {"cut": 6, "reset": 2, "forget": 1, delay: 2})
+        cut = fault.lasts + (2 * S if fault.long < 0.7 else 0)
+        self.tell_proxy(command, {"cut": cut, "reset": 0, "forget": 3 * S}.get(command, fault.lasts))
 
     def proxy_break(self, fault):
         """Breaks the next connection, which is no outage: the client connects once more."""
-        if self.round.ground.proxy and not self.busy & {"proxy", "server"}:
+        if self.ground.proxy and not self.busy & {"proxy", "server"}:
             for _ in range(1 + fault.which % 2):
-                self.round.ground.proxy.tell("snap up")
-            self.round.counts["proxy breaks"] += 1
+                self.ground.proxy.tell("snap up")

@@ -48,12 +48,16 @@ KINDS = {
     "exec": 4,  # acquire --while-pid, and the script becomes its section
     "redisson": 8,  # a Redisson client, with lock or tryLock
 }
-# Options of wrap with a time, by the name that the checker knows.
-PERIODS = {"max_hold": "--max-hold", "min_hold": "--min-hold", "once_per": "--once-per", "once_ok": "--once-ok"}
 # For a calm round: all of them wait for ever.
 CALM_KINDS = {"plain": 14, "several": 2, "redisson": 1}
-
-
+# The options of wrap with a time, by the name that the checker knows: the kind of job that has one, and its ms.
+PERIODS = {
+    "max_hold": ("limited", 50, 300),
+    "min_hold": ("keeps", 100, 900),
+    "once_per": ("once", 500, 3000),
+    "once_ok": ("done", 500, 3000),
+}
+SCRIPTS = ("turns", "keeper", "exec")
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE_MS = 300000  # Redisson's own
 
@@ -94,41 +98,38 @@ class Want:
         return True if set(outer.slots) <= set(self.slots) else None
 
 
-class Plan:
+def nth(seed, count, calm):
     """Draws the same n-th job in each run of a seed, whatever happened to the jobs before it."""
-
-    def __init__(self, seed, calm):
-        self.seed, self.calm = seed, calm
-        self.count = 0
-
-    def next(self):
-        self.count += 1
-        dice = random.Random(f"{self.seed} job {self.count}")
-        favourite = FAVOURITES[(self.seed + self.count // FAVOURED) % len(FAVOURITES)]
-        job = Job(dice, f"j{self.count}", pick(dice, CALM_KINDS) if self.calm else None, favourite=favourite)
-        if self.calm:
-            job.patiently(dice)
-        return job
+    dice = random.Random(f"{seed} job {count}")
+    favourite = FAVOURITES[(seed + count // FAVOURED) % len(FAVOURITES)]
+    job = Job(dice, f"j{count}", pick(dice, CALM_KINDS) if calm else None, favourite=favourite)
+    return job.patient(dice.randrange(50, 1200)) if calm else job
 
 
-def drifts(number, name, lock, slot, what="plain"):
-    job = Job(random.Random(number), name, what, lock)
-    job.patiently(random.Random(number))
-    job.clocked = False
-    if lock.endswith("slot"):
-        job.want = Want("slots", [slot])
+def extra(name, lock, ms, want=None, kind="plain"):
+    """A job that the seed does not decide."""
+    job = Job(random.Random(name), name, kind, lock).patient(ms)
+    job.want, job.clocked, job.is_spared = want or Want(), False, True
     return job
 
 
-def cut_off(lock):
-    """Holders of the lock, the first of which is cut off for longer than its lease."""
-    job = drifts("cut off", f"cut off {lock}", lock, "a")
-    job.lease, job.ms, job.path, job.deaf = 30000, 60000, "proxy", True
-    if not lock.endswith("slot"):
-        return [job]
-    other = drifts("stays", f"stays {lock}", lock, "b")
-    other.ms = 35000
-    return [job, other]
+def drifting():
+    """[(after how many ms, job)...]. The first holder of each lock is cut off for longer than its lease; the newcomers take
+    the lock, or its slot, only if the lease is over at that moment."""
+    found = []
+    for lock in DRIFTING:
+        has_slots = lock.endswith("slot")
+        slot = Want("slots", ["a"]) if has_slots else None
+        holder = extra(f"cut off {lock}", lock, 60000, slot)
+        holder.lease, holder.path, holder.deaf = 30000, "proxy", True
+        found.append((0, holder))
+        if has_slots:
+            found.append((0, extra(f"stays {lock}", lock, 35000, Want("slots", ["b"]))))
+        for number in range(35):
+            job = extra(f"newcomer{number} {lock}", lock, 100, slot, "try")
+            job.wait = 0
+            found.append((27000 + 100 * number, job))
+    return found
 
 
 def behind_hung(lock):
@@ -136,26 +137,18 @@ def behind_hung(lock):
     count, what = int(lock.split()[1]), lock.split()[2:]
     jobs = []
     for number in range(count + 2):
-        name = f"{lock.replace(' ', '')}.{number}"
-        job = Job(random.Random(name), name, "plain", lock)
-        job.patiently(random.Random(name))
-        job.ms, job.clocked = 3000 if number == 0 else 100, False
+        want = Want()
         if what == ["slots"] and number > 0:
-            job.want = Want("slots", ["1", "2"])
+            want = Want("slots", ["1", "2"])
         elif what == ["writer"] and number in (0, count + 1):
-            job.want = Want("shared")
-        jobs.append(job)
+            want = Want("shared")
+        jobs.append(extra(f"{lock.replace(' ', '')}.{number}", lock, 100 if number else 3000, want))
     return jobs
 
 
-def newcomer(number, lock):
-    """A job that takes the lock, or its slot, only if the lease is over at that moment."""
-    job = drifts(number, f"newcomer{number} {lock}", lock, "a", "try")
-    job.wait, job.ms = 0, 100
-    return job
-
-
 class Job:
+    is_spared = False  # faults do not choose it
+
     def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name
         self.what = kind or pick(dice, KINDS)
@@ -178,25 +171,19 @@ class Job:
         self.turns = dice.randrange(1, 4)
         self.inner_ms = dice.randrange(0, 60)
         self.clocked = not self.is_script and dice.random() < 0.25
-        self.max_hold = None
+        self.periods = {period: dice.randrange(*ms) for period, (what, *ms) in PERIODS.items() if what == self.what}
         if self.what == "limited":
-            self.ms, self.max_hold = 3000, dice.randrange(50, 300)
-        self.min_hold = dice.randrange(100, 900) if self.what == "keeps" else None
-        self.once_per = dice.randrange(500, 3000) if self.what == "once" else None
-        self.once_ok = dice.randrange(500, 3000) if self.what == "done" else None
+            self.ms = 3000
         if self.is_script:
             self.lease = max(2000, self.lease)
             self.ms = min(self.ms if self.what == "turns" else 5 * self.ms, self.lease // 4)
             self.own = 0
-        self.want = Want.drawn(dice, self.lock, favourite)
-        if self.what == "newest":
-            self.want = Want()
+        self.want = Want() if self.what in ("newest", "several", "redisson") else Want.drawn(dice, self.lock, favourite)
         if not self.is_script and self.want.mode != "exclusive":
             self.ms = max(self.ms, min(1200, 3 * self.ms))  # others come meanwhile
         self.also = []  # other locks, in any order
         if self.what == "several":
             self.also = dice.sample([name for name in SEVERAL if name != self.lock], dice.randrange(1, 4))
-            self.want = Want()
         self.inner_want = self.want
         if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
             self.inner_want = Want.drawn(dice, self.inner)
@@ -205,24 +192,17 @@ class Job:
         if self.is_misfit:
             self.own = 64
         if self.what == "redisson":
-            self.want, self.own, self.path, self.lease = Want(), 0, "direct", max(2000, self.lease)
+            self.own, self.path, self.lease = 0, "direct", max(2000, self.lease)
             self.age = dice.choice(["old", "new"])
 
-    def patiently(self, dice):
-        """Makes the job wait for ever, and hold long enough for the looker to see it."""
-        self.wait, self.own, self.path = None, 0, "direct"
-        self.ms = dice.randrange(50, 1200)
+    def patient(self, ms):
+        """Makes the job wait for ever, and hold long enough for the looker to see it. Returns it."""
+        self.wait, self.own, self.path, self.ms = None, 0, "direct", ms
+        return self
 
     @property
     def is_script(self):
-        return self.what in ("turns", "keeper", "exec")
-
-    @property
-    def kind(self):
-        """The checker's name for it."""
-        if self.what == "redisson":
-            return self.what
-        return "script" if self.what == "turns" else "keeper" if self.is_script else "wrap"
+        return self.what in SCRIPTS
 
     @property
     def is_misfit(self):
@@ -240,9 +220,10 @@ class Job:
 
     def fields(self):
         """What the journal says of the job."""
-        fields = {name: getattr(self, name) for name in ("lock", "lease", "path", "own", "kind", "wait", "also", *PERIODS)}
-        fields.update(job=self.name, told=self.what, mode=self.want.mode, slots=self.want.slots)
-        fields.update(newest=self.what == "newest", clocked=self.clocked)
+        kinds = {"redisson": "redisson", "turns": "script", "keeper": "keeper", "exec": "keeper"}
+        fields = {name: getattr(self, name) for name in ("lock", "lease", "path", "own", "wait", "also")}
+        fields.update(self.periods, job=self.name, kind=kinds.get(self.what, "wrap"), told=self.what)
+        fields.update(mode=self.want.mode, slots=self.want.slots, newest=self.what == "newest")
         if self.what == "crowd":
             fields["wait"] = 0  # may be refused at once
         if self.inner:
@@ -257,58 +238,35 @@ class Job:
         options = [] if self.wait is None else ["-w", f"{self.wait}ms"]
         return options + (["--max-queue", str(self.most)] if self.what == "crowd" else [])
 
-    def fairlock(self, tools):
-        """The program: a static one would keep the true clock."""
-        return tools.shared if self.clocked else tools.fairlock
-
     def section(self, tools, lock, name, mode, ms, inner=()):
-        argv = [tools.section, "-k", mode, "-m", str(ms), "-x", str(self.own if not inner else 0)]
-        if self.also:
-            argv.append("-a")
-        if self.deaf and not inner:
-            argv.append("-t")
-        if self.child and not inner and self.inner is None:
-            argv.append("-d")
-        return [*argv, tools.history, lock, name, *inner]
+        words = [tools["SECTION"], "-k", mode, "-m", str(ms), "-x", "0" if inner else str(self.own)]
+        flags = {"-a": self.also, "-t": self.deaf and not inner, "-d": self.child and self.inner is None}
+        return [*words, *(flag for flag, is_on in flags.items() if is_on), tools["HISTORY"], lock, name, *inner]
 
     def argv(self, tools):
+        """tools: the variables of all jobs"""
         if self.what == "redisson":
-            words = [self.age, self.ms, self.lease, PATIENCE_MS if self.wait is None else self.wait]
-            words += [] if self.wait is None else [self.wait]
+            wait = [PATIENCE_MS] if self.wait is None else [self.wait, self.wait]
+            words = [self.age, self.ms, self.lease, *wait]
             return [sys.executable, "-S", os.path.join(HERE, "rfairlock.py"), *map(str, words)]
         if self.is_script:
-            words = [tools.script, self.what, str(self.turns), str(self.ms), str(self.lease)]
-            return [*words, *self.waiting(), *self.want.options]
+            words = [self.what, str(self.turns), str(self.ms), str(self.lease)]
+            return [os.path.join(HERE, "script"), *words, *self.waiting(), *self.want.options]
+        # a static program would keep the true clock
+        wrap = [tools["DYNAMIC" if self.clocked else "FAIRLOCK"], "wrap", "-l", f"{self.lease}ms"]
         inner = ()
         if self.inner:
             # the status is that of the inner section
-            section = self.section(tools, self.inner, self.name + "/inner", self.inner_want.mode, self.inner_ms)
-            inner = [self.fairlock(tools), "wrap", "-l", f"{self.lease}ms", *self.inner_want.options, self.inner, *section]
-        options = ["-l", f"{self.lease}ms", *self.waiting(), *self.want.options]
-        for name, option in {"kill_after": "-k", **PERIODS}.items():
-            if getattr(self, name) is not None:
-                options += [option, f"{getattr(self, name)}ms"]
-        if self.what == "newest":
-            options.append("--supersede")
-        for lock in self.also:
-            options += ["--also", lock]
+            inner = self.section(tools, self.inner, self.name + "/inner", self.inner_want.mode, self.inner_ms)
+            inner = [*wrap, *self.inner_want.options, self.inner, *inner]
+        options = [*self.waiting(), *self.want.options]
+        for name, ms in {"kill_after": self.kill_after, **self.periods}.items():
+            options += [] if ms is None else [f"--{name.replace('_', '-')}", f"{ms}ms"]
+        options += ["--supersede"] * (self.what == "newest") + [word for lock in self.also for word in ("--also", lock)]
         section = self.section(tools, self.lock, self.name, self.want.mode, self.ms, inner)
-        return [self.fairlock(tools), "wrap", *options, self.lock, *section]
+        return [*wrap, *options, self.lock, *section]
 
-    def environment(self, tools, clock=None):
-        variables = dict(
-            os.environ,
-            **tools.variables,
-            **(clock.environment() if clock else {}),
-            FAIRLOCK_URL=tools.urls[self.path],
-            HOME=tools.folder,
-            LOCK=self.lock,
-            JOB=self.name,
-            MODE=self.want.mode,
-            HISTORY=tools.history,
-            FAIRLOCK=tools.fairlock,
-            SECTION=tools.section,
-        )
-        if self.verbose:
-            variables["FAIRLOCK_VERBOSE"] = "yes"
-        return variables
+    @property
+    def environment(self):
+        verbose = {"FAIRLOCK_VERBOSE": "yes"} if self.verbose else {}
+        return {"LOCK": self.lock, "JOB": self.name, "MODE": self.want.mode, **verbose}

@@ -5,10 +5,11 @@ import ctypes
 import json
 import os
 import signal
-import threading
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
+PAUSE_NS = 10_000_000
+LATE_NS = 40_000_000
 
 
 def now():
@@ -19,14 +20,31 @@ class Journal:
     """The driver's part of the history. Every line is one write; its time is taken before."""
 
     def __init__(self, path):
+        self.path = path
         self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self.counts = collections.Counter()
-        self.lock = threading.Lock()
 
     def say(self, what, at=None, **fields):
         line = json.dumps({"at": now() if at is None else at, "what": what, **fields}, ensure_ascii=False)
-        with self.lock:
-            os.write(self.file, line.encode() + b"\n")
+        os.write(self.file, line.encode() + b"\n")
+
+    def watch(self):
+        """Writes down when the machine stood still: a process on each processor sleeps for a moment, again and again, and
+        tells when it woke much too late. A guard that had to stop COMMAND at that time may have been late, too. Returns
+        the processes."""
+        parent, pids = os.getpid(), []
+        for processor in os.sched_getaffinity(0):
+            pids.append(os.fork())
+            if pids[-1] == 0:
+                os.sched_setaffinity(0, [processor])
+                before = now()
+                while os.getppid() == parent:
+                    time.sleep(PAUSE_NS / 1e9)
+                    at = now()
+                    if at - before > PAUSE_NS + LATE_NS:
+                        self.say("stall", at=before + PAUSE_NS, until=at)
+                    before = at
+                os._exit(0)
+        return pids
 
     def close(self):
         os.close(self.file)
@@ -46,27 +64,25 @@ class Machine:
         self.environments = {}
         self.gone = set()
         self.ended = []
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0:
-            raise OSError(ctypes.get_errno(), "cannot become a subreaper")
+        if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0:
+            raise OSError("cannot become a subreaper")
 
-    def start(self, argv, environment, job=None, output=None):
+    def start(self, argv, environment, job="", output="/dev/null"):
         """Starts a process, with nothing on standard input; returns its pid."""
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, output or "/dev/null", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        environment = dict(environment, TORTURE_RUN=self.run, TORTURE_JOB=job or "")
+        environment = {**os.environ, **environment, "TORTURE_RUN": self.run, "TORTURE_JOB": job}
         if os.getpid() != 1:  # there is no namespace that ends with us
             argv = ["setpriv", "--pdeathsig", "KILL", *argv]
         # Python ignores SIGPIPE
-        pid = os.posix_spawnp(
-            argv[0], argv, environment, file_actions=actions, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ]
-        )
+        ignored = [signal.SIGPIPE, signal.SIGXFSZ]
+        pid = os.posix_spawnp(argv[0], argv, environment, file_actions=actions, setsigdef=ignored)
+        self.gone.discard(pid)
         if job:
-            self.jobs[pid] = job
-            self.roots[job] = pid
+            self.jobs[pid], self.roots[job] = job, pid
         return pid
 
     def reap(self):
@@ -82,61 +98,56 @@ class Machine:
             time.sleep(0.002)
 
     def collect(self):
-        while True:
+        pid = 1
+        while pid:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                break
-            if pid == 0:
-                break
-            self.gone.add(pid)
-            self.ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
+                return
+            if pid:
+                self.gone.add(pid)
+                self.ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
 
-    def environment(self, pid, started):
-        """The arguments of a process, whether it is ours, its job, and whether it is an inner one. Read once for each
-        program that the process becomes."""
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            argv = file.read().split(b"\0")
-        key = pid, started, argv[0]
-        if key not in self.environments:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                variables = dict(pair.partition(b"=")[::2] for pair in file.read().split(b"\0"))
-            self.environments[key] = (
-                variables.get(b"TORTURE_RUN", b"").decode() == self.run,
-                variables.get(b"TORTURE_JOB", b"").decode(),
-                b"TORTURE_INNER" in variables,
-            )
-        return argv, *self.environments[key]
+    def kill(self, *pids):
+        for pid in pids:
+            if pid not in self.gone:
+                os.kill(pid, signal.SIGKILL)
+                self.await_end(pid)
 
     def look_at(self, pid):
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            state, parent, _, session, *rest = file.read().rpartition(")")[2].split()
-        if state in "ZX":
+        """The process, or None if it has ended, or belongs to no job."""
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                state, parent, _, session, *rest = file.read().rpartition(")")[2].split()
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                argv = file.read().split(b"\0")
+            # read once for each program that the process becomes
+            key = pid, rest[15], argv[0]
+            if key not in self.environments:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    variables = dict(pair.partition(b"=")[::2] for pair in file.read().split(b"\0"))
+                ours = variables.get(b"TORTURE_RUN", b"").decode() == self.run
+                self.environments[key] = ours and variables[b"TORTURE_JOB"].decode(), b"TORTURE_INNER" in variables
+            job, is_inner = self.environments[key]
+            if not job or state in "ZX":
+                return None
+            role = "inner" if is_inner else self.role(pid, int(parent), session == str(pid), job, argv)
+            return Process(pid, int(parent), job, role, state)
+        except (OSError, ValueError, IndexError):
             return None
-        argv, ours, job, inner = self.environment(pid, rest[15])
-        if not ours or not job:
-            return None
-        return Process(
-            pid, int(parent), job, self.role(pid, int(parent), int(session), job, argv, inner), state
-        )
 
-    def role(self, pid, parent, session, job, argv, inner):
+    def role(self, pid, parent, leads_session, job, argv):
         program = os.path.basename(argv[0]).decode(errors="replace")
         root = self.roots.get(job)
         if root is None:
             return None  # it has just begun
-        if inner:
-            return "inner"
-        if program.startswith("python"):
-            return "redisson"
-        if program == "sh":
-            return "script"
-        if program == "section":
-            return "command"
+        for name, role in ("python", "redisson"), ("sh", "script"), ("section", "command"):
+            if program.startswith(name):
+                return role
         if not program.startswith("fairlock"):
             return None  # a script's sed or printf
         if argv[1] == b"acquire":
-            return "keeper" if session == pid else "acquire"
+            return "keeper" if leads_session else "acquire"
         if argv[1] != b"wrap":
             return "client"
         if pid == root:
@@ -146,53 +157,25 @@ class Machine:
         return "guard" if is_guard else "command"  # a process that will become COMMAND
 
     def processes(self):
-        found = []
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit() or int(entry) == os.getpid():
-                continue
-            try:
-                process = self.look_at(int(entry))
-            except (OSError, ValueError, IndexError):
-                continue  # it has ended
-            if process:
-                found.append(process)
-        return found
+        pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+        return list(filter(None, (self.look_at(pid) for pid in pids if pid != os.getpid())))
 
     def job_of_pid(self, pid):
         """The job that this process belongs to, or None."""
-        if pid in self.jobs:
-            return self.jobs[pid]
-        try:
-            process = self.look_at(pid)
-        except (OSError, ValueError, IndexError):
-            return None
-        return process.job if process else None
-
-
-def sockets_of(pid):
-    """The inodes of a process's sockets."""
-    found = set()
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            target = os.readlink(f"/proc/{pid}/fd/{fd}")
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            found.add(target[8:-1])
-    return found
+        process = None if pid in self.jobs else self.look_at(pid)
+        return process.job if process else self.jobs.get(pid)
 
 
 def connection_of(pid, ports):
     """The local address of a process's connection to one of these ports of 127.0.0.1, and the port; or None."""
     try:
-        inodes = sockets_of(pid)
+        links = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
         with open("/proc/net/tcp", encoding="ascii") as file:
-            lines = file.read().splitlines()[1:]
+            lines = [line.split() for line in file.read().splitlines()[1:]]
     except OSError:
         return None
-    for line in lines:
-        fields = line.split()
-        port = int(fields[2].split(":")[1], 16)
-        if fields[9] in inodes and port in ports and fields[3] == "01":
-            return f"127.0.0.1:{int(fields[1].split(':')[1], 16)}", port
+    for _, here, there, state, *rest in lines:
+        port = int(there.split(":")[1], 16)
+        if port in ports and state == "01" and f"socket:[{rest[5]}]" in links:
+            return f"127.0.0.1:{int(here.split(':')[1], 16)}", port
     return None

@@ -11,7 +11,6 @@ HISTORY, LOCK, JOB, PORTS (any of them may be the master) and CHANNELS (plain or
 as programs/section.c does, without a token: Redisson has none. Nothing stops a Java thread whose lease is over, so it writes
 no line that is later than what it knows of its lease, at the highest rate of the server's clock."""
 
-import json
 import os
 import select
 import sys
@@ -20,25 +19,22 @@ import time
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 sys.path[:0] = [os.path.join(TESTS, "lib"), os.path.join(TESTS, "fuzz/walk")]
+from machine import Journal, now  # noqa: E402
 from redisson import TEXTS  # noqa: E402
 from resp import Connection  # noqa: E402
 
 MS = 1_000_000
-FASTEST = 1.08
+FASTEST = 1.08  # the server's clock
 BEAT_S = 0.005
 GIVE_UP_S = 60  # no outage is as long
 SPIN_MS, NEGATIVE_MS = 250, 10000  # it asks again, if the answer tells no time
-
-
-def now():
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 class Thread:
     def __init__(self, age, lease, patience):
         self.age, self.lease, self.patience = age, lease, patience
         self.lock, self.name = os.environ["LOCK"], os.environ["JOB"]
-        self.history = os.open(os.environ["HISTORY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.history = Journal(os.environ["HISTORY"])
         self.ports = os.environ["PORTS"].split(",")
         self.sharded = os.environ["CHANNELS"] == "sharded"
         self.id = f"{os.urandom(16).hex()}:{os.getpid()}"
@@ -108,7 +104,9 @@ class Thread:
         until = now() + ms * MS
         while now() < until and not self.is_told():
             try:
-                if select.select([self.connection.socket], [], [], max(0, until - now()) / 1000 / MS)[0]:
+                # a message may have come together with the last answer
+                wait_s = 0 if self.connection.data else max(0, until - now()) / 1000 / MS
+                if select.select([self.connection.socket], [], [], wait_s)[0] or self.connection.data:
                     self.connection.pushed.append(self.connection.read()[1])
             except OSError:
                 self.lose_connection()
@@ -135,37 +133,29 @@ class Thread:
     def say(self, what, until):
         at = now()
         if at < until:
-            fields = {"at": at, "what": what, "lock": self.lock, "job": self.name, "pid": os.getpid(), "owner": self.id}
-            os.write(self.history, json.dumps(fields, ensure_ascii=False).encode() + b"\n")
-
-    def known_until(self):
-        return self.asked + int(self.lease * MS / FASTEST)
+            self.history.say(what, at=at, lock=self.lock, job=self.name, pid=os.getpid(), owner=self.id)
 
     def work(self, ms):
-        until = self.known_until()
-        ends, renews = now() + ms * MS, self.asked + self.lease * MS // 3
-        self.say("start", until)
+        ends, knows = now() + ms * MS, self.asked  # when its lease began
+        lasts = int(self.lease * MS / FASTEST)
+        self.say("start", knows + lasts)
         while now() < ends:
             time.sleep(BEAT_S)
-            self.say("beat", until)
-            if now() >= renews:
+            self.say("beat", knows + lasts)
+            if now() >= knows + self.lease * MS // 3:
                 if self.call("redisson_renew", "", self.lease) != "renewed":
                     break
-                until, renews = self.known_until(), self.asked + self.lease * MS // 3
-        self.say("end", until)
-
-    def give_back(self):
-        if self.call(f"redisson_unlock_{self.age}", self.channel, self.lease) == "not mine":
-            sys.exit(76)
+                knows = self.asked
+        self.say("end", knows + lasts)
 
 
-def main():
-    age, ms, lease, patience, *wait = sys.argv[1:]
+def main(age, ms, lease, patience, wait=None):
     thread = Thread(age, int(lease), int(patience))
-    thread.take(int(wait[0]) if wait else None)
+    thread.take(wait and int(wait))
     thread.work(int(ms))
-    thread.give_back()
+    if thread.call(f"redisson_unlock_{age}", thread.channel, thread.lease) == "not mine":
+        sys.exit(76)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

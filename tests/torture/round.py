@@ -1,37 +1,29 @@
 """One round of the torture test: starts a server and jobs, does harm, waits for the end, looks for what is left."""
 
-import collections
 import contextlib
 import heapq
 import itertools
 import os
-import random
 import signal
-import sys
 import time
 import uuid
 
 from clockwork import Clockwork
 from grounds import new_ground
 from harm import Harm
-from jobs import DRIFTING, HUNG, LOCKS, Job, Plan, Want, behind_hung, cut_off, newcomer
+from jobs import DRIFTING, HERE, HUNG, LOCKS, behind_hung, drifting, extra, nth
 from machine import Journal, Machine, now
 from server import Looker
 
 S = 1_000_000_000
+MS = 1_000_000
 FOREVER = 1 << 62
 # The hashes of locks whose last job has found the ends of all holds.
 HASHES = ["fairlock:" + (lock if "{" in lock else "{" + lock + "}") for lock in LOCKS]
 CUT_OFF_S = 34  # a holder with a lease of 30 s
-NEWCOMERS = 35  # in the seconds in which that lease ends
 DRAIN_S = 150  # for all jobs that are left
 POPULATION = 48  # jobs at a time
 PER_S = 40  # new jobs, at most
-
-TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-Tools = collections.namedtuple("Tools", "fairlock shared section script history folder urls variables")
-
 # Ground, faults, the rate of the server's clock, and whether it is set now and then. The seed of a round chooses one of
 # these, so that rounds that follow each other have all.
 KINDS = [
@@ -53,79 +45,45 @@ KINDS = [
 
 class Round:
     def __init__(self, seed, folder, build, server_program):
-        self.seed, self.folder, self.build = seed, folder, build
+        self.seed, self.folder = seed, folder
         for name in "server", "proxy", "home", "said", "clocks":
             os.makedirs(os.path.join(folder, name))
         self.machine = Machine(uuid.uuid4().hex)
-        self.journal = Journal(os.path.join(folder, "events"))
-        self.kind = KINDS[seed % len(KINDS)]
-        mode, faults, rate, self.steps = self.kind
+        self.journal = Journal(os.path.join(folder, "history"))
+        self.mode, faults, rate, self.steps = KINDS[seed % len(KINDS)]
         self.is_calm = faults == "calm"
+        clock = ", the clock is set" if self.steps else ", a fast clock" if rate != 1 else ""
+        self.described = f"{self.mode}, {faults}{clock}"
+        self.journal.say("round", seed=seed, kind=self.described)
         self.looked = now()
-        self.without = os.environ.get("WITHOUT", "").split()
-        self.commands = {}
-        self.actions = []
-        self.leases = {}
-        self.spared = set()  # jobs that faults do not choose
-        self.clocks = {}
-        self.redissons = {}  # the locks of Redisson clients, by job
-        self.sequence = itertools.count()
+        self.commands, self.actions, self.sequence = {}, [], itertools.count()
+        self.jobs, self.clocks = {}, {}  # by name
         self.attending = {}  # a job of ours, by lock
-        self.counts = collections.Counter()
-        self.journal.say("round", seed=seed, mode=mode, faults=faults, rate=rate, steps=self.steps)
         self.preload = os.path.join(build, "programs/clockwork.so")
         self.server_clock = Clockwork(self.preload, os.path.join(folder, "clock"), rate)
-        self.ground = new_ground(
-            mode,
-            self.machine,
-            server_program,
-            os.path.join(folder, "server"),
-            self.server_clock.environment() if rate != 1 or self.steps else {},
-        )
+        environment = self.server_clock.environment() if rate != 1 or self.steps else {}
+        self.stalls = self.journal.watch()
+        self.ground = new_ground(self.mode, self.machine, server_program, os.path.join(folder, "server"), environment)
         self.ground.start()
         self.await_server()
         if not self.ground.fails_over:
             self.ground.open_proxy(os.path.join(folder, "proxy"))
-        self.history = os.path.join(folder, "history")
-        self.stalls = self.machine.start([sys.executable, os.path.join(TESTS, "torture/stalls.py"), self.history], os.environ)
+        self.urls = self.ground.urls()
         fairlock = os.environ.get("FAIRLOCK") or os.path.join(build, "fairlock")
         dynamic = os.path.join(build, "dynamic/fairlock")
-        ports = [node.port for node in self.ground.nodes]  # for Redisson clients
-        channels = "sharded" if self.ground.numsub == "SHARDNUMSUB" else "plain"
-        self.tools = Tools(
-            fairlock,
-            dynamic if os.path.exists(dynamic) else fairlock,
-            os.path.join(build, "programs/section"),
-            os.path.join(TESTS, "torture/script"),
-            self.history,
-            os.path.join(folder, "home"),
-            self.ground.urls(),
-            {**self.ground.variables, "PORTS": ",".join(map(str, ports)), "CHANNELS": channels},
-        )
+        self.variables = {
+            **self.ground.variables,
+            "FAIRLOCK": fairlock,
+            "DYNAMIC": dynamic if os.path.exists(dynamic) else fairlock,
+            "SECTION": os.path.join(build, "programs/section"),
+            "HISTORY": self.journal.path,
+            "HOME": os.path.join(folder, "home"),
+            # for Redisson clients
+            "PORTS": ",".join(str(node.port) for node in self.ground.nodes),
+            "CHANNELS": "sharded" if self.ground.numsub == "SHARDNUMSUB" else "plain",
+        }
         self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, *DRIFTING, *HUNG])
         self.looker.start()
-
-    @property
-    def described(self):
-        mode, faults, rate, steps = self.kind
-        clock = ", the clock is set" if steps else ", a fast clock" if rate != 1 else ""
-        return f"{mode}, {faults}{clock}"
-
-    # ---- Writing down faults
-
-    def say_fault(self, word, process, at):
-        self.counts[f"{word} {process.role}"] += 1
-        self.journal.say(
-            "fault", at=at, until=now(), fault=word, job=process.job, role=process.role, pid=process.pid
-        )
-
-    def say_outage(self, kind, path, at, **fields):
-        self.counts[f"{path} {kind}"] += 1
-        self.journal.say("outage", at=at, until=now(), kind=kind, path=path, **fields)
-
-    def say_pause(self, job, at):
-        self.counts["paused machines"] += 1
-        self.journal.say("paused", at=at, until=now(), job=job)
 
     # ---- Starting jobs and commands
 
@@ -137,35 +95,24 @@ class Round:
             heapq.heappop(self.actions)[2]()
 
     def start_job(self, job):
-        if job.path not in self.tools.urls:
+        if job.path not in self.urls:
             job.path = "direct"
+        environment = {**self.variables, **job.environment, "FAIRLOCK_URL": self.urls[job.path]}
         if job.clocked:
-            path = os.path.join(self.folder, "clocks", job.name)
-            self.clocks[job.name] = Clockwork(self.preload, path)
-        self.leases[job.name] = job.lease
-        if job.what == "redisson":
-            self.redissons[job.name] = job.lock
+            self.clocks[job.name] = Clockwork(self.preload, os.path.join(self.folder, "clocks", job.name))
+            environment.update(self.clocks[job.name].environment())
+        self.jobs[job.name] = job
         at = now()
         pid = self.machine.start(
-            job.argv(self.tools),
-            job.environment(self.tools, self.clocks.get(job.name)),
-            job.name,
-            os.path.join(self.folder, "said", job.name),
+            job.argv(self.variables), environment, job.name, os.path.join(self.folder, "said", job.name)
         )
         self.journal.say("job", at=at, pid=pid, **job.fields())
-        self.counts["jobs"] += 1
 
     def run_command(self, words, what, **fields):
         """Starts a command beside the jobs; command_ended writes down its end."""
         output = os.path.join(self.folder, "said", f"c{next(self.sequence)}")
-        at = now()
-        environment = dict(
-            os.environ,
-            **self.tools.variables,
-            FAIRLOCK_URL=self.tools.urls["direct"],
-            HOME=self.tools.folder,
-        )
-        pid = self.machine.start([self.tools.fairlock, *words], environment, output=output)
+        at, environment = now(), {**self.variables, "FAIRLOCK_URL": self.urls["direct"]}
+        pid = self.machine.start([self.variables["FAIRLOCK"], *words], environment, output=output)
         self.commands[pid] = at, what, fields, output
 
     def command_ended(self, pid, status):
@@ -174,36 +121,40 @@ class Round:
             said = file.read()
         if what != "look" and "free" in said or what in ("force", "removed") and status not in (0, 69):
             return
-        self.counts[what] += 1
         self.journal.say(what, at=at, until=now(), status=status, **fields)
 
     def reap(self):
         for job, pid, status, at in self.machine.reap():
             if job:
-                self.counts[f"ended {status}"] += 1
                 self.journal.say("exit", at=at, job=job, status=status)
                 if job in self.clocks:
                     self.clocks.pop(job).close()
             elif pid in self.commands:
                 self.command_ended(pid, status)
 
-    def await_server(self):
-        until = now() + 60 * S
-        while not self.ground.is_up():
+    def await_that(self, condition, seconds):
+        """Whether it becomes true in this time."""
+        until = now() + seconds * S
+        while not condition():
             if now() > until:
-                raise RuntimeError("the server does not come up")
+                return False
             time.sleep(0.005)
+        return True
+
+    def await_server(self):
+        if not self.await_that(self.ground.is_up, 60):
+            raise RuntimeError("the server does not come up")
 
     # ---- The course of a round
 
     def chaos(self, seconds):
-        plan, harm = Plan(self.seed, self.is_calm), Harm(self.seed, self)
+        harm = Harm(self.seed, self)
         end = now() + int(seconds * S)
         if self.is_calm:
             self.let_hang(harm)
         if self.is_calm and self.ground.proxy:
             self.let_drift(harm)
-        fault = harm.next()
+        fault, count = harm.next(), 0
         fault_at, job_at = now() + S // 2, now()
         while now() < end:
             self.reap()
@@ -213,7 +164,8 @@ class Round:
                 fault = harm.next()
                 fault_at = now() + fault.after
             if now() >= job_at and len(self.machine.jobs) < POPULATION:
-                self.start_job(plan.next())
+                count += 1
+                self.start_job(nth(self.seed, count, self.is_calm))
                 job_at = max(job_at, now() - S // 10) + S // PER_S
             self.look_at_ground(harm)
             time.sleep(0.003)
@@ -222,23 +174,16 @@ class Round:
         """Hangs waiters that are next, on locks to which no newcomer comes that would notice."""
         for lock in HUNG:
             jobs = behind_hung(lock)
-            self.spared |= {job.name for job in jobs}
             for number, job in enumerate(jobs):
-                self.later(number * S // 4, lambda job=job: self.start_job(job))
+                self.later(250 * number * MS, lambda job=job: self.start_job(job))
             names = [job.name for job in jobs[1:-1]]
             self.later(2 * S, lambda names=names: harm.hang_all(names))
 
     def let_drift(self, harm):
         """Cuts a holder off for longer than its lease; others come when the lease ends."""
-        for lock in DRIFTING:
-            for holder in cut_off(lock):
-                self.spared.add(holder.name)
-                self.start_job(holder)
-        self.later(S, lambda: harm.proxy_for("cut", "cut", CUT_OFF_S * S))
-        for number in range(NEWCOMERS):
-            for lock in DRIFTING:
-                job = newcomer(number, lock)
-                self.later(27 * S + number * S // 10, lambda job=job: self.start_job(job))
+        for ms, job in drifting():
+            self.later(ms * MS, lambda job=job: self.start_job(job))
+        self.later(S, lambda: harm.tell_proxy("cut", CUT_OFF_S * S))
 
     def look_at_ground(self, harm):
         """Writes down a failover without a fault: on a busy machine a server may be taken for dead."""
@@ -246,31 +191,26 @@ class Round:
             return
         since, self.looked = self.looked, now()
         if "server" not in harm.busy and self.ground.has_moved():
-            self.say_outage("killed", "server", since - 3 * S, up=since, lost=True, hit=[])
+            moved = {"kind": "killed", "path": "server", "up": since, "lost": True, "hit": []}
+            self.journal.say("outage", at=since - 3 * S, until=now(), **moved)
 
     def drain(self):
         """Ends the faults and waits for all jobs. Then one last job for each lock must find it free."""
         self.do_due(FOREVER)
         begun = now()
         self.await_nobody(begun + DRAIN_S * S, attends=True)
-        if self.machine.jobs:
-            return now() - begun
-        for index, lock in enumerate(LOCKS):
-            job = Job(random.Random(f"{self.seed} last {index}"), f"last{index}", "plain", lock)
-            job.want = Want()
-            self.start_job(job)
-        self.await_nobody(begun + DRAIN_S * S)
+        if not self.machine.jobs:
+            for index, lock in enumerate(LOCKS):
+                self.start_job(extra(f"last{index}", lock, 100))
+            self.await_nobody(begun + DRAIN_S * S)
         return now() - begun
 
     def attend(self):
         """Sees that one of ours waits behind Redisson clients: alone they wait for their dead for five minutes each."""
-        jobs = self.machine.jobs.values()
-        for lock in {self.redissons[job] for job in jobs if job in self.redissons}:
-            name = self.attending.get(lock)
-            if name not in jobs:
-                job = Job(random.Random(lock), f"attends{next(self.sequence)}", "plain", lock)
-                job.patiently(random.Random(lock))
-                job.want, job.ms, job.clocked = Want(), 10, False
+        names = self.machine.jobs.values()
+        for lock in {self.jobs[name].lock for name in names if self.jobs[name].what == "redisson"}:
+            if self.attending.get(lock) not in names:
+                job = extra(f"attends{next(self.sequence)}", lock, 10)
                 self.attending[lock] = job.name
                 self.start_job(job)
 
@@ -289,44 +229,45 @@ class Round:
                         os.kill(process.pid, signal.SIGCONT)
             time.sleep(0.02)
 
+    # ---- What is left
+
+    def left(self, text):
+        self.journal.say("left", text=text)
+
     def look_for_leftovers(self):
         for _, what, fields, _ in self.commands.values():
-            self.journal.say("left", text=f"a command that does not end: {what} {fields}")
+            self.left(f"a command that does not end: {what} {fields}")
         for process in self.machine.processes():
             if process.pid not in self.machine.jobs:  # the checker misses the end of jobs
-                self.journal.say("left", text=f"process {process.pid}, the {process.role} of {process.job}")
+                self.left(f"process {process.pid}, the {process.role} of {process.job}")
         if self.machine.jobs:
             return
-        self.await_leases()
+        # until the server has noticed that the processes have ended
+        if not self.await_that(lambda: self.clients() <= 0, 20):
+            self.left(f"{self.clients()} connections")
+        # a last holder may have lost its lock in a stall of the machine, or been cut off; the longest lease is 30 s
+        locks = [*LOCKS, *HUNG, *DRIFTING]
+        self.await_that(lambda: not any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in locks), 35)
         for server in self.ground.masters():
             self.look_for_keys(server)
-        for name in os.listdir(self.tools.folder):
-            self.journal.say("left", text=f"file {name} in the home of the jobs")
+        for name in os.listdir(self.variables["HOME"]):
+            self.left(f"file {name} in the home of the jobs")
 
     def look_for_keys(self, server):
         for key in server.ask("KEYS", "*"):
-            ttl = server.ask("PTTL", key)
             if not key.startswith(("fairlock:", "fairlock_log:", "fairlock_done:")):
-                self.journal.say("left", text=f"key {key}")
-            elif ttl <= 0:
-                self.journal.say("left", text=f"key {key} without a time to live")
+                self.left(f"key {key}")
+            elif server.ask("PTTL", key) <= 0:
+                self.left(f"key {key} without a time to live")
             if key.startswith("fairlock:"):
                 for field in server.ask("HKEYS", key):
-                    if field.startswith("s:") and key in HASHES:
-                        self.journal.say("left", text=f"a slot in {key}: {field}")
-                    if field.startswith("w:"):
-                        self.journal.say("left", text=f"a waiter in {key}: {field}")
-        sharded = self.ground.numsub == "SHARDNUMSUB"
-        for channel in server.ask("PUBSUB", "CHANNELS") + (server.ask("PUBSUB", "SHARDCHANNELS") if sharded else []):
-            if not channel.startswith("__sentinel__"):
-                self.journal.say("left", text=f"channel {channel}")
-
-    def await_leases(self):
-        """Waits for leases: a last holder may have lost its lock in a stall of the machine, or been cut off."""
-        until = now() + 35 * S  # the longest lease is 30 s
-        locks = [*LOCKS, *HUNG, *DRIFTING]
-        while now() < until and any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in locks):
-            time.sleep(0.05)
+                    if field.startswith("w:") or field.startswith("s:") and key in HASHES:
+                        self.left(f"a waiter or a slot in {key}: {field}")
+        for channels in "CHANNELS", "SHARDCHANNELS":
+            if channels == "CHANNELS" or self.ground.numsub == "SHARDNUMSUB":
+                for channel in server.ask("PUBSUB", channels):
+                    if not channel.startswith("__sentinel__"):
+                        self.left(f"channel {channel}")
 
     def clients(self):
         """Counts the connections of fairlock: all but ours and those of servers."""
@@ -338,49 +279,26 @@ class Round:
             count -= 2  # the looker's, and this one
         return count
 
-    def await_connections(self):
-        """Waits until the server has noticed that the processes have ended."""
-        until = now() + 20 * S
-        while now() < until:
-            if self.clients() <= 0:
-                return
-            time.sleep(0.05)
-        self.journal.say("left", text=f"{self.clients()} connections")
-
     def end(self):
         self.looker.over.set()
         self.looker.join(10)
-        self.journal.say("end")
-        self.kill_all()
-        if self.ground.proxy:
-            self.ground.proxy.close()
-        self.ground.forget_connections()
+        self.journal.say("over")
+        for pid in {process.pid for process in self.machine.processes()} | set(self.machine.jobs):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.machine.kill(*self.stalls)
+        self.ground.end()
         for clock in [*self.clocks.values(), self.server_clock]:
             clock.close()
         self.journal.close()
 
-    def kill(self, *pids):
-        for pid in pids:
-            if pid not in self.machine.gone:
-                os.kill(pid, signal.SIGKILL)
-                self.machine.await_end(pid)
-
-    def kill_all(self):
-        for pid in {process.pid for process in self.machine.processes()} | set(self.machine.jobs):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        self.kill(*self.ground.processes(), self.stalls)
-
     def run(self, seconds):
+        """Returns how long it took until all was over, in ns."""
         try:
             self.chaos(seconds)
             took = self.drain()
             if self.ground.proxy:
-                self.kill(self.ground.proxy.pid)  # it still has the connections that it forgot
-            if not self.machine.jobs:
-                self.await_connections()
+                self.machine.kill(self.ground.proxy.pid)  # it still has the connections that it forgot
             self.look_for_leftovers()
         finally:
             self.end()

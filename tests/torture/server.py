@@ -1,9 +1,8 @@
-"""The server of a round, the proxy before it, and the looker, which reads its queues all the time."""
+"""A server of a round, the proxy before it, and the looker, which reads its queues all the time."""
 
 import collections
 import os
 import random
-import signal
 import socket
 import sys
 import threading
@@ -11,7 +10,8 @@ import time
 
 from machine import now
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib")
+sys.path.insert(0, LIB)
 from resp import Connection  # noqa: E402
 
 LOOK_S = 0.015
@@ -98,8 +98,7 @@ class Server:
     def __init__(self, machine, program, folder, options, environment):
         self.machine, self.program, self.folder = machine, program, folder
         self.options, self.environment = list(options), environment
-        self.pid = None
-        self.connection = None
+        self.pid = self.connection = None
         self.port = free_port()
         self.ports = [self.port]
 
@@ -109,20 +108,13 @@ class Server:
         if not argv:
             argv = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", ""]
             argv += ["--auto-aof-rewrite-percentage", "0", *self.options, *extra]
-        self.pid = self.machine.start(
-            [self.program, *argv],
-            {**os.environ, **self.environment},
-            output=os.path.join(self.folder, f"{self.port}.log"),
-        )
-
-    def signal(self, signo):
-        os.kill(self.pid, signo)
+        output = os.path.join(self.folder, f"{self.port}.log")
+        self.pid = self.machine.start([self.program, *argv], self.environment, output=output)
 
     def kill(self):
         """Kills the server, and waits for its end."""
         self.forget_connection()
-        self.signal(signal.SIGKILL)
-        self.machine.await_end(self.pid)
+        self.machine.kill(self.pid)
 
     def forget_connection(self):
         if self.connection:
@@ -162,35 +154,23 @@ class Proxy:
     """Drives tests/lib/proxy.py."""
 
     def __init__(self, machine, folder, port):
-        self.folder = folder
         for name in "commands", "answers":
             os.mkfifo(f"{folder}/{name}")
-        self.answers = os.open(f"{folder}/answers", os.O_RDWR | os.O_CLOEXEC)
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "proxy.py")
-        self.pid = machine.start(
-            [sys.executable, path, "127.0.0.1:0", f"127.0.0.1:{port}", folder],
-            os.environ,
-            output=f"{folder}/log",
-        )
-        self.address = self.read()
-        self.commands = os.open(f"{folder}/commands", os.O_WRONLY | os.O_CLOEXEC)
-
-    def read(self):
-        answer = b""
-        while not answer.endswith(b"\n"):
-            answer += os.read(self.answers, 1)
-        return answer.decode().strip()
+        self.answers = open(f"{folder}/answers", "r+b", buffering=0)
+        argv = [sys.executable, os.path.join(LIB, "proxy.py"), "127.0.0.1:0", f"127.0.0.1:{port}", folder]
+        self.pid = machine.start(argv, {}, output=f"{folder}/log")
+        self.address = self.answers.readline().decode().strip()
+        self.commands = open(f"{folder}/commands", "wb", buffering=0)
 
     def tell(self, command):
-        os.write(self.commands, command.encode() + b"\n")
-        answer = self.read()
+        self.commands.write(command.encode() + b"\n")
+        answer = self.answers.readline().decode()
         if answer.startswith("error"):
             raise RuntimeError(f"proxy {command}: {answer}")
-        return answer
 
     def close(self):
-        os.close(self.answers)
-        os.close(self.commands)
+        self.answers.close()
+        self.commands.close()
 
 
 class Looker(threading.Thread):
@@ -200,35 +180,30 @@ class Looker(threading.Thread):
         super().__init__(daemon=True)
         self.ground, self.machine, self.journal, self.locks = ground, machine, journal, locks
         self.over = threading.Event()
-        self.owners = {}
-        self.last = {}
-        self.unwritten = {}
+        self.owners = {}  # the job of each owner id
+        self.last, self.unwritten = {}, {}
         self.queues = {lock: [] for lock in locks}
         self.holders = {lock: [] for lock in locks}
-        self.connections = {}
 
     def run(self):
+        connections = {}
         while not self.over.is_set():
-            for port, locks in self.places().items():
+            places = collections.defaultdict(list)  # the locks by the port of the server that serves them
+            for lock in self.locks:
+                server = self.ground.server_of(lock)
+                if server is not None:
+                    places[server.port].append(lock)
+            for port, locks in places.items():
                 try:
-                    if port not in self.connections:
-                        self.connections[port] = Connection(port, 60)
-                    self.look(self.connections[port], locks)
+                    if port not in connections:
+                        connections[port] = Connection(port, 60)
+                    self.look(connections[port], locks)
                 except (OSError, RuntimeError):
-                    if port in self.connections:
-                        self.connections.pop(port).close()
+                    if port in connections:
+                        connections.pop(port).close()
             time.sleep(LOOK_S)
-        for connection in self.connections.values():
+        for connection in connections.values():
             connection.close()
-
-    def places(self):
-        """The locks by the port of the server that serves them."""
-        found = collections.defaultdict(list)
-        for lock in self.locks:
-            server = self.ground.server_of(lock)
-            if server is not None:
-                found[server.port].append(lock)
-        return found
 
     def look(self, connection, locks):
         at = now()
@@ -238,30 +213,26 @@ class Looker(threading.Thread):
         if until - at > SLOW_NS:
             self.journal.say("slow", at=at, until=until)
         for lock, (holders, ttl, ids, counts, agree, queue_ttl, sound, displaced) in zip(locks, found):
-            queue = [[id_, 1 if counts[2 * i + 1] > 0 else 0] for i, id_ in enumerate(ids)]
             self.name([*ids, *holders])
             self.queues[lock], self.holders[lock] = ids, holders
             look = {
                 "lock": lock,
                 "holders": holders,
-                "queue": queue,
+                "queue": [[id_, int(count > 0)] for id_, count in zip(ids, counts[1::2])],
                 "ttl": min(ttl, 0),
                 "agree": agree == 1,
                 "sound": sound == 1,
                 "queue_ttl": min(queue_ttl, 0),
                 "displaced": displaced,
             }
-            self.write(lock, look, at, until)
-
-    def write(self, lock, look, at, until):
-        if self.last.get(lock) == look:
-            self.unwritten[lock] = at, until
-            return
-        if lock in self.unwritten:
-            before_at, before_until = self.unwritten.pop(lock)
-            self.journal.say("seen", at=before_at, until=before_until, **self.last[lock])
-        self.last[lock] = look
-        self.journal.say("seen", at=at, until=until, **look)
+            if self.last.get(lock) == look:
+                self.unwritten[lock] = at, until
+                continue
+            if lock in self.unwritten:
+                before_at, before_until = self.unwritten.pop(lock)
+                self.journal.say("seen", at=before_at, until=before_until, **self.last[lock])
+            self.last[lock] = look
+            self.journal.say("seen", at=at, until=until, **look)
 
     def name(self, ids):
         """Finds the jobs of owner ids, which end with a process id."""

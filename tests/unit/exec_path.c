@@ -73,6 +73,10 @@ static bool blames_nothing(char class, char rest, size_t length)
 
 int main(void)
 {
+	static const char *const uncached[] = {"script", "./script", "short",     "data", "fifo",
+					       ".",      "nothing",  "./nothing", ""};
+	static const char *const made[] = {"program", "first/program", "first", "data",
+					   "script",  "short",         "fifo"};
 	struct tally tally = {0};
 	char folder[] = "/tmp/exec_path.XXXXXX";
 
@@ -86,15 +90,8 @@ int main(void)
 	make_unexecutable("data");
 	if (mkfifo("fifo", 0755) < 0)
 		abort();
-	CHECK(&tally, !is_cached("script"));
-	CHECK(&tally, !is_cached("./script"));
-	CHECK(&tally, !is_cached("short"));
-	CHECK(&tally, !is_cached("data"));
-	CHECK(&tally, !is_cached("fifo"));
-	CHECK(&tally, !is_cached("."));
-	CHECK(&tally, !is_cached("nothing"));
-	CHECK(&tally, !is_cached("./nothing"));
-	CHECK(&tally, !is_cached(""));
+	for (size_t i = 0; i < COUNT(uncached); i++)
+		CHECK(&tally, !is_cached(uncached[i]));
 	for (char class = 0; class < 3; class ++) {
 		for (size_t length = 4; length < 300; length += 8)
 			CHECK(&tally, blames_nothing(class, 0, length) &&
@@ -119,13 +116,8 @@ int main(void)
 	} else {
 		puts("exec_path: this file system does not tell what is in memory");
 	}
-	unlink("program");
-	unlink("first/program");
-	rmdir("first");
-	unlink("data");
-	unlink("script");
-	unlink("short");
-	unlink("fifo");
+	for (size_t i = 0; i < COUNT(made); i++)
+		remove(made[i]);
 	if (chdir("/") == 0)
 		rmdir(folder);
 	return conclude(&tally);

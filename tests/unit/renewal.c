@@ -30,13 +30,14 @@ static void read_bytes(struct tally *tally, struct lock *lock, struct client *cl
 	redisReaderFree(reader);
 }
 
+static const struct options no_replica, one_replica = {.replicas = 1};
+
 /* replicas: so many have confirmed it, of one that must. */
 static void check_outcome(struct tally *tally, const char *bytes, long long replicas, bool retried,
 			  int64_t left_ms, enum renew_outcome outcome)
 {
-	static const struct options options = {.replicas = 1};
 	const int64_t deadline_ms = clock_ms() + left_ms;
-	struct lock lock = {.options = &options,
+	struct lock lock = {.options = &one_replica,
 			    .kind = LOCK_WRAP_EARLY,
 			    .deadline_ms = deadline_ms,
 			    .starts = true};
@@ -51,59 +52,47 @@ static void check_outcome(struct tally *tally, const char *bytes, long long repl
 	CHECK(tally, (lock.kind == LOCK_WRAP) == (outcome == RENEWED));
 }
 
-static const struct options no_options;
+#define OLD "1763000000000"
+#define NEW "1764000000000"
 
-static void check_token(struct tally *tally, enum lock_kind kind, bool starts, const char *bytes,
-			const char *token)
+/* left_ms: if that is over, the new token is nobody's */
+static void check_token(struct tally *tally, enum lock_kind kind, bool starts, int64_t left_ms,
+			const char *bytes, const char *token)
 {
-	struct lock lock = {.options = &no_options,
+	struct lock lock = {.options = &no_replica,
 			    .kind = kind,
-			    .deadline_ms = clock_ms() + 10000,
+			    .deadline_ms = clock_ms() + left_ms,
 			    .starts = starts,
-			    .token = "1763000000000"};
-	struct client client = {.sent_ms = clock_ms()};
+			    .token = OLD};
+	struct client client = {.sent_ms = clock_ms() - 2};
 	struct renew_reply reply;
 
 	read_bytes(tally, &lock, &client, bytes, &reply);
 	CHECK(tally, strcmp(lock.token, token) == 0);
 	CHECK(tally, starts || lock.kind == kind);
-}
-
-/* The hold is over: its new token is nobody's. */
-static void check_token_late(struct tally *tally)
-{
-	struct lock lock = {.options = &no_options,
-			    .kind = LOCK_WRAP_EARLY,
-			    .deadline_ms = clock_ms() - 1,
-			    .token = "1763000000000"};
-	struct client client = {.sent_ms = clock_ms() - 2};
-	struct renew_reply reply;
-
-	read_bytes(tally, &lock, &client, RENEWED_BY ":1\r\n" NOBODY_ASKS, &reply);
-	CHECK(tally, reply.outcome == RENEW_LATE);
-	CHECK(tally, strcmp(lock.token, "1763000000000") == 0);
+	CHECK(tally, (reply.outcome == RENEW_LATE) == (left_ms < 0));
 }
 
 int main(void)
 {
 	struct tally tally = {0};
+	const char *const renewed = RENEWED_BY ":0\r\n" NOBODY_ASKS;
+	const char *const taken_up = RENEWED_BY ":1\r\n" NOBODY_ASKS;
 
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, false, 10000, RENEWED);
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, true, 10000, RENEWED);
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, false, -1, RENEWED);
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 1, true, -1, RENEW_LATE);
-	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, false, 10000, RENEWED);
-	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 1, false, -1, RENEW_LATE);
-	check_outcome(&tally, RENEWED_BY ":1\r\n" NOBODY_ASKS, 0, false, -1, RENEW_LATE);
-	check_outcome(&tally, RENEWED_BY ":0\r\n" NOBODY_ASKS, 0, false, 10000, RENEW_UNSAFE);
+	check_outcome(&tally, renewed, 1, false, 10000, RENEWED);
+	check_outcome(&tally, renewed, 1, true, 10000, RENEWED);
+	check_outcome(&tally, renewed, 1, false, -1, RENEWED);
+	check_outcome(&tally, renewed, 1, true, -1, RENEW_LATE);
+	check_outcome(&tally, taken_up, 1, false, 10000, RENEWED);
+	check_outcome(&tally, taken_up, 1, false, -1, RENEW_LATE);
+	check_outcome(&tally, taken_up, 0, false, -1, RENEW_LATE);
+	check_outcome(&tally, renewed, 0, false, 10000, RENEW_UNSAFE);
 
-	check_token(&tally, LOCK_WRAP_EARLY, false, RENEWED_BY ":1\r\n" NOBODY_ASKS,
-		    "1764000000000");
-	check_token(&tally, LOCK_WRAP_EARLY, true, RENEWED_BY ":0\r\n" NOBODY_ASKS,
-		    "1764000000000");
-	check_token(&tally, LOCK_WRAP, true, RENEWED_BY ":1\r\n" NOBODY_ASKS, "1764000000000");
-	check_token_late(&tally);
-	check_token(&tally, LOCK_WRAP, false, RENEWED_BY ":1\r\n" NOBODY_ASKS, "1763000000000");
-	check_token(&tally, LOCK_WRAP_EARLY, false, NONSENSE, "1763000000000");
+	check_token(&tally, LOCK_WRAP_EARLY, false, 10000, taken_up, NEW);
+	check_token(&tally, LOCK_WRAP_EARLY, true, 10000, renewed, NEW);
+	check_token(&tally, LOCK_WRAP, true, 10000, taken_up, NEW);
+	check_token(&tally, LOCK_WRAP_EARLY, false, -1, taken_up, OLD);
+	check_token(&tally, LOCK_WRAP, false, 10000, taken_up, OLD);
+	check_token(&tally, LOCK_WRAP_EARLY, false, 10000, NONSENSE, OLD);
 	return conclude(&tally);
 }

@@ -84,22 +84,14 @@ static const char *const wrong[] = {
 
 static void check_right(struct tally *tally, const char *url, const char *label)
 {
-	struct server server, again;
+	struct server server;
 	struct error err;
-	int result = server_parse(&server, url, &err);
 
-	CHECK(tally, result == 0);
-	if (result) {
-		printf("%s: %s\n", url, err.text);
-		return;
-	}
-	if (strcmp(server.label, label) != 0)
-		printf("%s became %s\n", url, server.label);
-	CHECK(tally, strcmp(server.label, label) == 0);
-	CHECK(tally, server_parse(&again, server.label, &err) == 0);
-	CHECK(tally, strcmp(again.label, label) == 0 && again.kind == server.kind);
+	CHECK(tally, server_parse(&server, url, &err) == 0);
+	CHECK(tally, server.label && strcmp(server.label, label) == 0);
+	if (!server.label || strcmp(server.label, label) != 0)
+		printf("%s became %s\n", url, server.label ? server.label : err.text);
 	server_free(&server);
-	server_free(&again);
 }
 
 static void check_wrong(struct tally *tally, const char *url)
@@ -108,50 +100,25 @@ static void check_wrong(struct tally *tally, const char *url)
 	struct error err = {STATUS_OK, ""};
 	int result = server_parse(&server, url, &err);
 
-	if (result == 0)
-		printf("'%s' passed\n", url);
 	CHECK(tally, result == -1 && err.status == STATUS_CONFIG);
 	CHECK(tally, server.label == NULL && server.seeds == NULL && server.password == NULL);
-	if (strcmp(url, "SECRET") != 0 && strstr(err.text, "SECRET")) {
-		printf("told: %s\n", err.text);
-		CHECK(tally, false);
-	}
+	CHECK(tally, strcmp(url, "SECRET") == 0 || !strstr(err.text, "SECRET"));
+	if (tally->failed)
+		printf("'%s': %s\n", url, err.text);
 }
 
-static void check_parts(struct tally *tally)
+/* The label has all but the password; and that it leads to the same server, tests/fuzz/url.c tests.
+ */
+static void check_password(struct tally *tally)
 {
 	struct server server;
 	struct error err;
 
 	CHECK(tally, server_parse(&server, "redis://b%6Fb:s%3A%2f@w@a:1,[::1]/9", &err) == 0);
-	CHECK(tally, server.kind == SERVER_TCP && server.db == 9 && server.seed_count == 2);
 	CHECK(tally, strcmp(server.user, "bob") == 0 && strcmp(server.password, "s:/@w") == 0);
-	CHECK(tally, strcmp(server.seeds[0].host, "a") == 0 && server.seeds[0].port == 1);
-	CHECK(tally, strcmp(server.seeds[1].host, "::1") == 0 && server.seeds[1].port == 6379);
 	server_free(&server);
-	CHECK(tally, server_parse(&server, "rediss+sentinel://:p@h/my%2Fm/4", &err) == 0);
-	CHECK(tally, server.kind == SERVER_SENTINEL && server.tls && server.db == 4);
-	CHECK(tally, strcmp(server.master, "my/m") == 0 && server.seeds[0].port == 26379);
+	CHECK(tally, server_parse(&server, "unix:r", &err) == 0 && server.path[0] == '/');
 	server_free(&server);
-	CHECK(tally, server_parse(&server, "unix:/run/r?user=u&db=2", &err) == 0);
-	CHECK(tally, server.kind == SERVER_UNIX && strcmp(server.path, "/run/r") == 0);
-	CHECK(tally, server.db == 2 && strcmp(server.user, "u") == 0 && server.password == NULL);
-	server_free(&server);
-	CHECK(tally, server_parse(&server, "unix:r", &err) == 0);
-	CHECK(tally, server.path[0] == '/');
-	server_free(&server);
-}
-
-static void check_hiding(struct tally *tally)
-{
-	static const char with_user[] = "redis://u:SECRET@h", alone[] = "foo://SECRET@h";
-	size_t length;
-
-	CHECK(tally, password_find(with_user, &length) == strstr(with_user, "SECRET"));
-	CHECK(tally, length == strlen("SECRET"));
-	CHECK(tally, password_find(alone, &length) == strstr(alone, "SECRET"));
-	CHECK(tally, length == strlen("SECRET"));
-	CHECK(tally, !password_find("unix:/a@b", &length));
 }
 
 int main(void)
@@ -162,7 +129,6 @@ int main(void)
 		check_right(&tally, right[i].url, right[i].label);
 	for (size_t i = 0; i < COUNT(wrong); i++)
 		check_wrong(&tally, wrong[i]);
-	check_parts(&tally);
-	check_hiding(&tally);
+	check_password(&tally);
 	return conclude(&tally);
 }
