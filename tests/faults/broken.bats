@@ -20,7 +20,6 @@ break_next() {
 	local part
 
 	while IFS= read -r -d ';' part; do
-		# shellcheck disable=SC2086
 		proxy $part
 	done <<<"$1;"
 }
@@ -43,7 +42,6 @@ none_to_break() {
 }
 
 @test "wrap runs its command once" {
-	# shellcheck disable=SC2016
 	behind_break 7 wrap job sh -c 'echo "$FAIRLOCK_TOKEN" >>ran; exit 7'
 	assert_equal "$(wc -l <ran)" "${#ways[@]}"
 	assert_equal "$(sort -nu ran | wc -l)" "${#ways[@]}"
@@ -67,8 +65,6 @@ none_to_break() {
 }
 
 @test "acquire, renew and release change the lock once" {
-	local way owner
-
 	for way in "${ways[@]}"; do
 		break_next "$way"
 		owner=$("$FAIRLOCK" acquire job)

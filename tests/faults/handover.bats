@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Handing over, seen from the shell: the holder that gives the lock back grants it to the first
 # waiter, which hears so. A waiter must not rely on a grant that it heard too late, or that it could
 # not renew.
@@ -15,16 +14,13 @@ log_times() {
 }
 
 @test "each holder's release grants the lock to the next of ten waiters, before it asks" {
-	local last
-
 	hold job
 	for _ in {1..10}; do
 		join_queue job true
 		last=$WAITER
 	done
 	kill "$HOLDER"
-	status_of "$last"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$last"
 	wait_until nothing_left
 	log_times >log
 	awk '$1 == "granted" && released && $2 == released { handed++ } { released = $1 == "released" ? $2 : "" }
@@ -36,8 +32,7 @@ log_times() {
 	hold job
 	join_queue job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[[ $(cat after) == "$(cat token)"*":$WAITER" ]]
 	assert_equal "$(cat said)" ''
 }
@@ -51,14 +46,11 @@ log_times() {
 	token=$(cli HGET 'fairlock:{job}' token)
 	sleep 1 # the message is too old now
 	kill -CONT "$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	assert_equal "$(cat tokens)" "$token"
 }
 
 @test "a waiter that is stopped until the next one has the lock runs COMMAND after that one, and before the third" {
-	local first next
-
 	hold job
 	join_queue job sh -c '[ -e ended ] && echo first >>order'
 	first=$WAITER
@@ -74,11 +66,9 @@ log_times() {
 	wait_until in_queue job 2
 	assert_equal "$(cat order)" next
 	touch end
-	status_of "$next"
-	assert_equal "$STATUS" 0
-	status_of "$first"
-	assert_equal "$STATUS" 0
-	status_of "$WAITER"
+	ends_with 0 "$next"
+	ends_with 0 "$first"
+	wait "$WAITER"
 	assert_equal "$(cat order)" $'next\nfirst\nthird'
 }
 
@@ -89,14 +79,11 @@ log_times() {
 	wait_until holds_lock "$WAITER"
 	kill -TERM "$WAITER"
 	kill -CONT "$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 143
+	ends_with 143 "$WAITER"
 	wait_until nothing_left
 }
 
 @test "if a waiter hears of its grant and cannot renew, all of COMMAND is dead before the next waiter has the lock" {
-	local cut next
-
 	write_job
 	start_proxy "$SERVER_SOCKET"
 	hold job
@@ -109,11 +96,9 @@ log_times() {
 	kill "$HOLDER"
 	wait_until job_runs
 	wait_until all_dead
-	status_of "$next"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$next"
 	cat beats.* | awk -v next_one="$(cat next)" '$1 > next_one { exit 1 }'
-	status_of "$cut"
-	assert_equal "$STATUS" 76
+	ends_with 76 "$cut"
 	grep -q 'lost lock job' said
 }
 
@@ -121,7 +106,6 @@ log_times() {
 	hold job
 	join_queue job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	assert_equal "$(cat ended)" done
 }

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Processes that are hard to find, to stop or to tell apart: without a first thread, forking without end, there before wrap or
 # left to it by others; and a wrapper or guard that is stopped.
 load ../lib/helpers
@@ -19,7 +18,6 @@ teardown() {
 # ---- No first thread ----
 
 # What runs `firstless` as COMMAND itself, and as its child.
-# shellcheck disable=SC2016
 {
 	itself='echo $$ >pid; exec "$0" signals beats.command'
 	child='sh -c '\''echo $$ >pid; exec "$0" signals beats.command'\'' "$0" & wait'
@@ -52,8 +50,6 @@ firstless_ended() {
 }
 
 @test "a process whose first thread has ended gets --signal and SIGKILL, and is waited for, when the lock was released by force" {
-	local script
-
 	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 30s -k 500ms
 		run -0 "$FAIRLOCK" release -q --force job
@@ -62,8 +58,6 @@ firstless_ended() {
 }
 
 @test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is killed" {
-	local script
-
 	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 5s
 		kill -KILL "$GUARD"
@@ -77,7 +71,6 @@ firstless_ended() {
 
 @test "a child that wrap had before its guard lives on when the guard is killed, and wrap does not wait for it" {
 	write_job
-	# shellcheck disable=SC2016
 	background sh -c 'sh -c "sleep 100 & echo \$! >sidecar.child; wait" & echo $! >sidecar; exec "$@" 2>said' \
 		sh "$FAIRLOCK" wrap -l 60s -k 500ms job sh job
 	WRAPPER=$!
@@ -112,7 +105,6 @@ exec 9>&-
 touch reused
 sleep 100
 END
-	# shellcheck disable=SC2016
 	on_ground own sh -c 'sleep 0.5 & echo $! >old; exec "$@"' sh "$FAIRLOCK" wrap -l 60s -k 300ms job bash reuse
 	wait_until test -e reused
 	kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)" -x fairlock)"
@@ -165,7 +157,6 @@ while [ ! -e make ]; do sleep 0.05; done
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (sleep 0.3 &); done
 sleep 1
 END
-	# shellcheck disable=SC2016
 	background sh -c 'sh side & echo $! >sidecar; exec "$@" 2>said' sh "$FAIRLOCK" wrap "$@"
 	WRAPPER=$!
 	wait_until test -s sidecar
@@ -215,7 +206,6 @@ chains() {
 	chmod 777 "$folder"
 	cp "$BUILD/programs/fleeting" "$folder"
 	cd "$folder" || return
-	# shellcheck disable=SC2016
 	background "${@:2}" "$FAIRLOCK" wrap -l 60s -k 100ms job \
 		"${few[@]}" sh -c 'for i in $(seq "$0"); do ./fleeting "chain.$i" 10 & done; wait' "$1" 2>said
 	WRAPPER=$!
@@ -259,7 +249,6 @@ if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(Program(len(lines), ctypes
 os.execvp(sys.argv[1], sys.argv[1:])
 END
 	run -159 python3 filtered.py chrt -r 1 true # SIGSYS
-	# shellcheck disable=SC2016
 	run -124 python3 filtered.py "$FAIRLOCK" wrap -k 200ms --max-hold 300ms job sh -c 'trap "" TERM; for i in $(seq 200); do sleep 0.1; done'
 	assert_output 'fairlock: lock job was held for 300ms, as long as --max-hold allows; stopping sh'
 	is_free job
@@ -293,31 +282,4 @@ stop_no_more() {
 	kill -CONT "$WRAPPER" || true
 	ends_with 76 "$WRAPPER"
 	wait_until is_free job
-}
-
-@test "when COMMAND ends with 0 in time while wrapper and guard are stopped the status is 0, and the lock is given back" {
-	background "$FAIRLOCK" wrap -l 6s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done' 2>said
-	WRAPPER=$!
-	wait_until test -e ready
-	GUARD=$(pgrep -P "$WRAPPER")
-	stop "$GUARD"
-	stop "$WRAPPER"
-	touch go
-	ends_with 0 "$WRAPPER"
-	assert_equal "$(cat said)" ''
-	is_free job
-	wait_until ended "$GUARD"
-	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | map(select(.event == "released") | .cause) | join(" ")')" 'exit'
-}
-
-@test "the guard of a killed wrapper says that it stops COMMAND, and the log that wrap died" {
-	start_job -l 30s -k 300ms
-	kill -KILL "$WRAPPER"
-	wait_until ended "$GUARD"
-	all_dead
-	cat said
-	assert_equal "$(grep -c 'lost the wrapper of lock job.*; stopping sh' said)" 1
-	assert_equal "$(grep -c '' said)" 1
-	is_free job
-	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | map(select(.event == "released") | .cause) | join(" ")')" 'wrap died'
 }

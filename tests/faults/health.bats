@@ -39,7 +39,6 @@ away() {
 	local words
 
 	for words in status 'status job' 'status -q job' 'status --json' 'status --prometheus' 'status --prometheus job'; do
-		# shellcheck disable=SC2086
 		runs "$1" $words
 		assert_equal "$output" ''
 		says_why
@@ -53,13 +52,11 @@ takes_none() {
 
 	runs 69 wrap -n other true
 	for words in 'status --all' 'status job' 'status --json job'; do
-		# shellcheck disable=SC2086
 		runs 69 $words
 		assert_output --partial job
 		says_why
 	done
 	for words in 'status --prometheus' 'status --prometheus job'; do
-		# shellcheck disable=SC2086
 		runs 0 $words
 		assert_line 'fairlock_can_grant 0'
 		assert_line 'fairlock_held{lock="job"} 0'
@@ -72,7 +69,6 @@ well() {
 	local words
 
 	for words in status 'status job'; do
-		# shellcheck disable=SC2086
 		runs 0 $words
 		assert_equal "$stderr" ''
 	done
@@ -113,7 +109,6 @@ begin() {
 	begin
 	cli CLIENT PAUSE 100000 WRITE >/dev/null
 	for words in status 'status job' 'status --prometheus' 'status --prometheus job'; do
-		# shellcheck disable=SC2086
 		runs 69 $words
 		assert_equal "$output" ''
 		says_why
@@ -149,8 +144,6 @@ begin() {
 }
 
 @test "no Redis at all is no health" {
-	local port
-
 	port=$(free_port)
 	background python3 -m http.server --bind 127.0.0.1 "$port" >http 2>&1
 	is_there() { : </dev/tcp/127.0.0.1/"$port"; }
@@ -170,15 +163,11 @@ begin() {
 # ---- The server is there, and takes no writes ----
 
 @test "READONLY, OOM and NOREPLICAS are no health" {
-	local begins ends finding
-
 	begin --maxmemory 1gb
 	while IFS=: read -r begins ends finding; do
-		# shellcheck disable=SC2086
 		cli $begins >/dev/null
 		IFS=/ read -r check words remedy <<<"$finding"
 		takes_none "$check" "$words" "$remedy"
-		# shellcheck disable=SC2086
 		cli $ends >/dev/null
 		well
 	done <<'END'

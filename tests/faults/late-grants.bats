@@ -24,9 +24,7 @@ comes_late() {
 
 # ends STATUS [WORDS]: $WAITER ends with STATUS, and its standard error has WORDS
 ends() {
-	status_of "$WAITER"
-	cat said
-	assert_equal "$STATUS" "$1"
+	ends_with "$1" "$WAITER"
 	[ -z "${2-}" ] || grep -q "$2" said
 }
 

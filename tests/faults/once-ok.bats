@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # --once-ok: of many who start at one moment one succeeds, whatever fails meanwhile, and the others go on then.
 
 load ../lib/helpers
@@ -83,10 +82,9 @@ two_have_failed() {
 }
 
 @test "when the host of the one that runs dies, the next tries after the lease, and the others wait for that" {
-	local pids waiters=() i
+	waiters=()
 
 	start_server
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 2s --once-ok 1h job sh -c 'echo $$ >pid; exec sleep 600' 2>said
 	wait_until test -s pid
 	pids="$! $(pgrep -P $!) $(<pid)"
@@ -95,7 +93,6 @@ two_have_failed() {
 		waiters+=($!)
 		wait_until in_queue job "$i"
 	done
-	# shellcheck disable=SC2086
 	kill -KILL $pids
 	[ ! -e ran ]
 	for i in "${waiters[@]}"; do

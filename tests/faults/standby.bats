@@ -24,8 +24,7 @@ has_none() {
 }
 
 @test 'COMMAND of a waiter has the same signals, descriptors and variables as any COMMAND' {
-	# shellcheck disable=SC2016
-	local show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
+	show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
 		echo "$FAIRLOCK_NAME $FAIRLOCK_HELD" | sed "s/$FAIRLOCK_OWNER/OWNER/"; cat -'
 
 	# in the background, where shells ignore SIGINT
@@ -44,8 +43,6 @@ has_none() {
 }
 
 @test 'only the first waiter has a guard that stands by, and the next when it becomes first' {
-	local next
-
 	first_waits job sleep 600
 	background "$FAIRLOCK" wrap job true
 	next=$!
@@ -62,8 +59,7 @@ has_none() {
 	WAITER=$!
 	stands_by
 	kill "$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 143
+	ends_with 143 "$WAITER"
 	[ ! -e "/proc/$GUARD" ]
 	[ ! -e ran ]
 }
@@ -82,8 +78,7 @@ has_none() {
 	kill -KILL "$GUARD"
 	wait_until ended "$GUARD"
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[ -e ran ]
 }
 
@@ -94,8 +89,6 @@ has_none() {
 }
 
 @test 'COMMAND does not start when wrapper and guard are both stopped in the moment of the grant, and the guard goes on after the lease' {
-	local tracer
-
 	hold job
 	# the wrapper is stopped when it continues the guard, which does not happen
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -qq -f -e trace=kill -e inject=kill:error=EPERM:signal=SIGSTOP:when=1 \
@@ -112,8 +105,7 @@ has_none() {
 	kill -CONT "$GUARD"
 	sleep 0.5 # so long it could start COMMAND
 	kill -CONT "$WAITER"
-	status_of "$tracer"
-	assert_equal "$STATUS" 76
+	ends_with 76 "$tracer"
 	ended "$GUARD"
 	[ ! -e ran ]
 }
@@ -128,16 +120,13 @@ has_none() {
 	kill "$HOLDER"
 	run -0 "$FAIRLOCK" wrap --wait 20s job test ! -e ran
 	kill -CONT "-$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[ -e ran ]
 }
 
 sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
 
 @test 'a grant counts that came while the wrapper was stopped for longer than an answer may take' {
-	local answer
-
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 600
 	# In the first round the server does not know the script, and its greeting has come by then.
@@ -152,8 +141,7 @@ sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
 		sleep 5 # more than the connect timeout
 		[ ! -e "$answer.ran" ]
 		kill -CONT "$WAITER"
-		status_of "$WAITER"
-		assert_equal "$STATUS" 0
+		ends_with 0 "$WAITER"
 		[ -e "$answer.ran" ]
 	done
 }
@@ -190,7 +178,6 @@ forks_slowly() {
 	hold job
 	unshare -r --pid --fork --mount-proc true || skip 'nobody may make a process namespace here'
 	# The first process of the namespace reaps no children but its own.
-	# shellcheck disable=SC2016
 	run unshare -r --pid --fork --mount-proc sh -c '
 		for i in 1 2 3 4 5; do "$FAIRLOCK" wrap -nq job true; done
 		ps -e -o stat,comm | grep "^Z"'
@@ -202,8 +189,6 @@ refusals() { cli INFO errorstats | sed -n 's/^errorstat_NOREPLICAS:count=\([0-9]
 is_refused() { [ "$(refusals)" -gt "${1:-0}" ]; }
 
 @test 'a first waiter whose request the server refused for a while hands its guard a connection that can be refused, too' {
-	local before
-
 	! is_static || FAIRLOCK=$BUILD/dynamic/fairlock # its memory is checked when it is freed
 	first_waits -l 6s job sh -c 'until [ -e end ]; do sleep 0.05; done'
 	cli CONFIG SET min-replicas-to-write 1
@@ -217,7 +202,6 @@ is_refused() { [ "$(refusals)" -gt "${1:-0}" ]; }
 	wait_until is_refused "$before"
 	cli CONFIG SET min-replicas-to-write 0
 	touch end
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	run ! grep lost said
 }

@@ -26,13 +26,11 @@ export BUILD BUILDROOT FAIRLOCK SERVER
 # line only when a command fails, or the test's time is over.
 if declare -F bats_check_status_from_trap bats_capture_stack_trace bats_error_trap >/dev/null && [ "${BATS_TRACE_LEVEL:-0}" -eq 0 ]; then
 	set +T
-	# shellcheck disable=SC2034 # bats reads these variables
 	bats_error_trap() {
 		bats_check_status_from_trap
 		bats_capture_stack_trace
 		BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
 	}
-	# shellcheck disable=SC2034
 	bats_timeout_trap() {
 		BATS_TIMED_OUT=1
 		bats_capture_stack_trace
@@ -242,7 +240,6 @@ new_home() {
 		"$HOME_DIR" >"$passwd"
 	unshare "${user[@]}" --mount true 2>/dev/null || skip 'this machine allows no namespaces'
 	# The kernel kills all in a process namespace when its first process ends.
-	# shellcheck disable=SC2016
 	background unshare "${user[@]}" --mount --pid --fork --kill-child --mount-proc \
 		sh -c 'mount --bind "$1" /etc/passwd && : >"$2" && exec sleep infinity' \
 		sh "$passwd" "$BATS_TEST_TMPDIR/home.ready" >"$BATS_TEST_TMPDIR/home.log" 2>&1
@@ -301,7 +298,6 @@ is_free() {
 # wrapper's process id.
 hold() {
 	background "$FAIRLOCK" wrap "$@" sleep 600
-	# shellcheck disable=SC2034 # for the test
 	HOLDER=$!
 	wait_until "$FAIRLOCK" status -q "${!#}"
 }

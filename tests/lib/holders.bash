@@ -13,9 +13,7 @@ join_holders() {
 	local before
 
 	before=$(cli ZCARD "fairlock_holders:{${!#}}")
-	# shellcheck disable=SC2016
 	background sh -c 'exec "$FAIRLOCK" wrap "$@" sleep 600 2>said.$$' - "$@"
-	# shellcheck disable=SC2034 # tests read it
 	HOLDER=$!
 	wait_until has_holders $((before + 1)) "${!#}"
 }
@@ -26,7 +24,6 @@ join_waiters() {
 
 	before=$(all_waiting job)
 	background "$FAIRLOCK" wrap "$@" 2>>said
-	# shellcheck disable=SC2034 # tests read it
 	WAITER=$!
 	wait_until in_queue job $((before + 1))
 }
@@ -58,7 +55,6 @@ key_1_field() { cli --raw HKEYS job; }
 
 # consistent: key 1 has one field, both keys live until the last lease ends, and no slot has two holders
 consistent() {
-	# shellcheck disable=SC2034 # column reads lock
 	local slots id lock=job
 
 	assert_equal "$(key_1_field | wc -l)" 1

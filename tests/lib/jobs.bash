@@ -6,6 +6,7 @@
 # their process ids come into `pids`. Each writes into a file `beats.*`, time and again, that it
 # lives, in seconds since the machine was started.
 write_job() {
+	rm -f pids beats.*
 	cat >live <<'END'
 while :; do
 	read -r up rest </proc/uptime
@@ -47,6 +48,18 @@ start_job() {
 	[ "$(ps -o ppid= -p "$GUARD" | tr -d ' ')" = "$WRAPPER" ] || GUARD=$(pgrep -P "$WRAPPER")
 }
 
+# A COMMAND that writes TOKEN OWNER into `begun`, and ends with 3 when there is a file `go`
+until_go='echo "$FAIRLOCK_TOKEN $FAIRLOCK_OWNER" >begun; while [ ! -e go ]; do sleep 0.05; done; exit 3'
+
+# run_until_go [OPTION...]: `wrap OPTION... job` runs this in the background. Sets WRAPPER and GUARD; messages come into `said`.
+run_until_go() {
+	rm -f go begun
+	background "$FAIRLOCK" wrap "$@" job sh -c "$until_go" 2>said
+	WRAPPER=$!
+	wait_until test -s begun
+	GUARD=$(pgrep -P "$WRAPPER")
+}
+
 # note_lease_end: sets LEASE_END, in the time of the beats
 note_lease_end() {
 	local ttl up rest
@@ -75,12 +88,6 @@ dead_in_time() {
 dead_before_lease_ends() {
 	note_lease_end
 	dead_in_time
-}
-
-# status_of PID: waits for its end, and sets STATUS to its exit status
-status_of() {
-	STATUS=0
-	wait "$1" || STATUS=$?
 }
 
 still_runs() { ! ended "$1"; }
@@ -126,7 +133,6 @@ holds_lock() {
 waits_under() {
 	hold b
 	background "$FAIRLOCK" wrap -v "$@" 2>said
-	# shellcheck disable=SC2034 # for the test
 	WAITER=$!
 	wait_until in_queue b 1
 	run -0 "$FAIRLOCK" status -q a
@@ -198,7 +204,6 @@ set_clock() {
 # that does: the static one loads no libraries.
 need_clock() {
 	set_clock
-	# shellcheck disable=SC2034
 	CLOCKED=(CLOCKWORK_FILE="$PWD/clock" LD_PRELOAD="$BUILD/programs/clockwork.so"
 		ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0")
 	DYNAMIC=$FAIRLOCK
@@ -250,7 +255,6 @@ long_ends_well() {
 	still_runs "$LONG"
 	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
 	touch go
-	status_of "$LONG"
-	[ "$STATUS" = 0 ]
+	ends_with 0 "$LONG"
 	says_only_outages long.said
 }

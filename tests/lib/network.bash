@@ -20,7 +20,6 @@ FAR_ADDRESS=10.77.0.2 FAR_ADDRESS6=fd77::2 far_card=02:00:00:00:00:02
 no_card=02:00:00:00:00:99
 
 # What the system says of a host that cannot be reached, in the words of glibc or of musl.
-# shellcheck disable=SC2034
 TIMED_OUT='(Connection|Operation) timed out'
 
 # The kernel removes both hosts when their two processes have ended.
@@ -49,7 +48,6 @@ new_host() {
 	local program=$1 enter='--net --'
 
 	[ "$(id -u)" = 0 ] || enter='--user --preserve-credentials --net -- setpriv --pdeathsig KILL'
-	# shellcheck disable=SC2016
 	background "${@:2}" setpriv --pdeathsig KILL sh -c ': >"$1.ready"; exec sleep infinity' sh "$program"
 	echo $! >"$program.pid"
 	printf '#!/bin/sh\nexec nsenter --target %s %s "$@"\n' $! "$enter" >"$program"

@@ -167,7 +167,6 @@ join_nodes() {
 
 	for i in 0 1 2; do
 		node_does "${PORTS[i]}" CLUSTER SET-CONFIG-EPOCH $((i + 1))
-		# shellcheck disable=SC2046
 		node_does "${PORTS[i]}" CLUSTER ADDSLOTS $(seq $((16384 * i / 3)) $((16384 * (i + 1) / 3 - 1)))
 	done
 	for ((i = 1; i < 6; i++)); do
@@ -191,7 +190,6 @@ node_id() {
 }
 
 awake_nodes() {
-	# shellcheck disable=SC2086
 	awake $CLUSTER_PORTS
 }
 
@@ -417,7 +415,6 @@ master_cli() {
 }
 
 awake_sentinels() {
-	# shellcheck disable=SC2086
 	awake $SENTINEL_PORTS
 }
 

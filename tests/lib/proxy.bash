@@ -9,8 +9,7 @@
 #       [ "$(proxy count)" = 1 ]
 #   }
 #
-# proxy.py describes the commands: pass, cut, only, delay, forget, reset, snap, snaps, refuse,
-# listen, count. `proxy` returns when the command is done. If there are several proxies, it means
+# proxy.py describes the commands. `proxy` returns when a command is done. If there are several proxies, it means
 # the one that was started last, or that of PROXY_DIR:
 #
 #   start_proxy "127.0.0.1:$port"; first=$PROXY_DIR

@@ -67,11 +67,9 @@ find_view() {
 
 # wait_on_terminal: starts a wrap of `job` on the terminal, whose COMMAND prints "got it"
 wait_on_terminal() {
-	# shellcheck disable=SC2016
 	type_line 'clear; "$FAIRLOCK" wrap job echo got it'
 }
 
-# shellcheck disable=SC2034 # tests read it
 backup=$'web1\t4711\tada\tbackup.sh --all'
 
 # monitor_requests: writes each request that the server gets from now on into `monitor`

@@ -60,7 +60,6 @@ set_clock_to() {
 		printf -v byte '\\x%02x' $((us & 255))
 		bytes+=$byte us=$((us >> 8))
 	done
-	# shellcheck disable=SC2059 # in one write, and the file stays as long as it is
 	printf "$bytes" 1<>"$STILL_CLOCK"
 }
 
@@ -143,7 +142,6 @@ script() {
 		echo "$1 $2: ${reply[*]}" >&2
 		return 1
 	fi
-	# shellcheck disable=SC2086 # its words
 	[ -z "${is-}" ] || answered $is
 }
 
@@ -166,7 +164,6 @@ acquire() {
 	shift
 	# Each word sets one of the variables above.
 	[ $# -eq 0 ] || local "$@"
-	# shellcheck disable=SC2086
 	script acquire "$id" "$request" "$kind" "$lease" "$mode" "$old_ticket" "$again" "$limit" "$by" \
 		"$period" "$strays" "$handed" "$want" "$newest" $inherited ||
 		return
@@ -202,7 +199,6 @@ release() {
 # next request: `request_stop xena "list=$list"`.
 request_stop() {
 	release '' mode=stop "request=$1" "by=by $1" "${@:2}"
-	# shellcheck disable=SC2034 # for the test
 	list=$(printf '%s\n' "${reply[@]:1}" | sed -n '0~4p')
 }
 
@@ -221,7 +217,6 @@ leave() {
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	# shellcheck disable=SC2086
 	script leave "$id" "$request" "$strays" own $inherited
 }
 

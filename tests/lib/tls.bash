@@ -140,7 +140,6 @@ tls_fails() {
 openssl_server() {
 	TLS_PORT=$(free_port)
 	[ -p in ] || mkfifo in # an input that never ends
-	# shellcheck disable=SC2016
 	background sh -c 'exec "$@" <>in' sh openssl s_server -accept "127.0.0.1:$TLS_PORT" -cert "$TLS_DIR/$1.crt" -key "$TLS_DIR/$1.key" \
 		"${@:2}" >said 2>&1
 	wait_until grep -q ACCEPT said

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The server of fairlock-server.service, as systemd starts it, with the system's server and with those of .ci/servers. What
 # its clients may do, what it listens on, and which settings it refuses. The unit is tested in tests/deb.
 
@@ -27,6 +26,12 @@ serve() {
 		cat log >&2
 		return 1
 	}
+}
+
+# end_served [SIGNAL]
+end_served() {
+	kill "-${1-TERM}" "$SERVED"
+	wait "$SERVED" || true
 }
 
 answers() { [ "$(as_admin PING)" = PONG ]; }
@@ -60,40 +65,24 @@ words_of_default() {
 	assert_equal "$(as_admin ACL USERS | sort | paste -sd ' ')" 'admin default'
 }
 
-followed() { grep -q released followed; }
-
 @test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
-	local owner
-
 	serve system
-	owner=$("$FAIRLOCK" acquire --lease 1m job)
 	background "$FAIRLOCK" log --follow --json >followed
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
-	"$FAIRLOCK" renew --owner "$owner" job
-	run -0 "$FAIRLOCK" queue --raw --noheadings -o NAME,PRESENT
-	assert_output 'job yes'
-	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
-	assert_output 'job held 1'
-	wait_until test -s followed
-	"$FAIRLOCK" release --owner "$owner" job
-	wait_until followed
-	"$FAIRLOCK" wrap --shared 'a {b} c' true
-	"$FAIRLOCK" wrap --slots 2 --once-per 1d slots true
-	"$FAIRLOCK" wrap --also other job true
+	use_all job
+	use_all 'a {b} c'
+	wait_until grep -q released followed
+	"$FAIRLOCK" wrap --once-per 1d slots true
 	background "$FAIRLOCK" wrap job sleep 600
 	wait_until "$FAIRLOCK" status -q job
 	background "$FAIRLOCK" wrap --supersede job true
 	wait_until in_queue job 1
-	run -0 "$FAIRLOCK" queue --raw --noheadings -o OWNER job
-	"$FAIRLOCK" queue --remove "$output" job
-	"$FAIRLOCK" release --stop job
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o NAME,PRESENT
+	assert_output 'job yes'
+	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
+	assert_output 'job held 1'
 	run -0 "$FAIRLOCK" log
-	run -0 "$FAIRLOCK" log --stats job
 	run -0 "$FAIRLOCK" status --prometheus
-	"$FAIRLOCK" acquire job
-	run -0 "$FAIRLOCK" release --force job
-	assert_equal "$(as_admin ACL LOG)" ''
+	nothing_was_denied
 }
 
 @test "only the user of the server can read its files, and the socket is for its group" {
@@ -109,8 +98,7 @@ check_restart() {
 
 	serve "$1"
 	owner=$("$FAIRLOCK" acquire --lease 1h job)
-	kill -"$2" "$SERVED"
-	wait "$SERVED" || true
+	end_served "$2"
 	serve "$1"
 	run -0 "$FAIRLOCK" status --raw --noheadings -o STATE,OWNER job
 	assert_output "held $owner"
@@ -130,14 +118,11 @@ check_restart() {
 		assert_equal "$(as_admin CONFIG GET port | sed -n 2p)" 0
 		run ss -Htlnp
 		refute_output --partial "pid=$SERVED,"
-		kill "$SERVED"
-		wait "$SERVED" || true
+		end_served
 	done
 }
 
 @test "with a URL with TCP, the server listens on that address and port, and wants its password there and on the socket" {
-	local port
-
 	port=$(free_port)
 	echo "  url=valkey://default:SESAME@127.0.0.1:$port/0 " >conf
 	serve
@@ -151,16 +136,13 @@ check_restart() {
 }
 
 @test "the password of the server may stand in the configuration file, or in a file that this one names" {
-	local port
-
 	port=$(free_port)
 	printf 'password-file = %s/password\nurl = redis://none\nurl = redis://:UNUSED@127.0.0.1:%s\n' "$PWD" "$port" >conf
 	printf '\xef\xbb\xbfSE"CRET %%#\\\r\nnot this\n' >password
 	serve
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
 	run -77 "$FAIRLOCK" wrap --url "redis://:WRONG@127.0.0.1:$port" job true
-	kill "$SERVED"
-	wait "$SERVED" || true
+	end_served
 	echo 'password = # OTHER  ' >>conf # which goes before the file
 	serve
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
@@ -168,8 +150,6 @@ check_restart() {
 }
 
 @test "fairlock-server refuses a URL that it cannot serve, with status 78, and does not print the password" {
-	local url
-
 	for url in redis://127.0.0.1 redis://127.0.0.1:7000/0 'redis://:@127.0.0.1'; do
 		echo "url = $url" >conf
 		refuses "cannot serve the url in $PWD/conf: it has no password: write redis://:PASSWORD@HOST"
@@ -204,8 +184,6 @@ check_restart() {
 }
 
 @test "fairlock-server refuses the password SECRET of the examples, wherever it stands" {
-	local line
-
 	echo SECRET >password
 	for line in 'url = redis://:SECRET@127.0.0.1' $'url = redis://127.0.0.1\npassword = SECRET' 'password = SECRET' \
 		"password-file = $PWD/password"; do
@@ -216,8 +194,6 @@ check_restart() {
 }
 
 @test "fairlock-server opens no port without a password, whatever the second file says" {
-	local line port
-
 	for line in 'port 7000' 'TLS-PORT 7000' ' port	7000'; do
 		echo "$line" >settings
 		refuses "cannot open the port in $PWD/settings: without a URL of TCP in $PWD/conf there is no password"
@@ -231,8 +207,7 @@ check_restart() {
 		run ss -Htlnp
 		refute_output --partial "pid=$SERVED,"
 		assert_equal "$(as_admin CONFIG GET '*port' | grep -cx "$port")" 0
-		kill "$SERVED"
-		wait "$SERVED" || true
+		end_served
 	done
 }
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The private server of a user (`local:`): starting, finding and losing it.
 
 setup() {
@@ -77,14 +76,12 @@ servers() {
 
 # scheduling PID: prints processors, nice value, I/O class, policy and OOM score of a process in the new home
 scheduling() {
-	# shellcheck disable=SC2016
 	at_home sh -c 'grep Cpus_allowed: /proc/$1/status; ps -o ni= -o cls= -p "$1"; ionice -p "$1"; cat /proc/$1/oom_score_adj' sh "$1" | tr -s ' '
 }
 
 @test "the server has neither the processors nor the priorities of its first caller" {
 	[ "$(id -u)" = 0 ] || skip 'only root may undo all of that'
 	new_home
-	# shellcheck disable=SC2016
 	at_home taskset -c 0 ionice -c 3 nice -n 7 chrt -i 0 \
 		sh -c 'echo 500 >/proc/self/oom_score_adj; exec "$FAIRLOCK" wrap -u local: first true'
 	assert_equal "$(scheduling "$(at_home "$local_program" pid)")" "$(scheduling 1 | sed '2s/.*/ 0 TS/; 4s/.*/0/')"
@@ -92,7 +89,6 @@ scheduling() {
 
 # start_with_few_files N: a first caller starts the server under this limit, and has not the right to raise it
 start_with_few_files() {
-	# shellcheck disable=SC2016
 	at_home setpriv --bounding-set=-sys_resource sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap -u local: first true' sh "$1"
 }
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Where a password comes from, and where it must not be seen.
 
 load ../lib/helpers
@@ -40,7 +39,7 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 
 @test "on one level FAIRLOCK_PASSWORD goes first, then a password file, then the URL" {
 	start_with_password
-	local right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
+	right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
 
 	echo wrong >wrong
 	export REDISCLI_AUTH=wrong
@@ -65,8 +64,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a holder that connects again is not held up by a password file that has become a pipe" {
-	local job
-
 	start_with_password
 	background "$FAIRLOCK" wrap -l 3s -u "$socket" --password-file file job sh -c 'touch begun; sleep 5'
 	job=$!
@@ -92,11 +89,13 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 
 @test "a message about a refused password names its source" {
 	start_with_password
-	local text
-
 	echo wrong >wrong
 	FAIRLOCK_URL=redis://backup:wrong@127.0.0.1:$PORT run -77 "$FAIRLOCK" status
 	assert_output --regexp 'or the password from FAIRLOCK_URL$'
+	for text in FAIRLOCK_PASSWORD REDISCLI_AUTH; do
+		run -77 env "FAIRLOCK_URL=$socket" "$text=wrong" "$FAIRLOCK" status
+		assert_output --regexp "or the password from $text\$"
+	done
 	run -77 "$FAIRLOCK" status -u "$socket" --password-file wrong
 	assert_output --regexp 'or the password from --password-file$'
 	configure conf '' "url = $socket" 'password = wrong'
@@ -138,8 +137,6 @@ new_password() { cli --user backup --pass "$(cat known)" ACL SETUSER backup rese
 cut_connections() { cli --user backup --pass "$(cat known)" CLIENT KILL USER backup >/dev/null; }
 
 @test "a new password in the file is read for the next connection: a holder and a waiter go on" {
-	local holder waiter
-
 	start_with_password
 	echo SECRET >known
 	background "$FAIRLOCK" wrap -v -l 12s -u "$socket" --password-file file job sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done' 2>holder.said
@@ -191,8 +188,6 @@ shown_nowhere() {
 }
 
 @test "a password is neither in arguments, nor in the environment of COMMAND, nor in what --verbose says" {
-	local url
-
 	start_with_password
 	url=redis://backup:SECRET@127.0.0.1:$PORT
 	shown_nowhere -u "$url"
@@ -209,8 +204,6 @@ shown_nowhere() {
 }
 
 @test "no password of a URL in a command line or a reason goes to the server" {
-	local long
-
 	start_server
 	cd "$BATS_TEST_TMPDIR" || return
 	long=$(printf '%0470d' 7)

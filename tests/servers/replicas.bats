@@ -59,7 +59,6 @@ waiting_for_replicas() {
 	stop_node "$REPLICA"
 	export FAIRLOCK_REPLICAS=2 FAIRLOCK_CONNECT_TIMEOUT=500ms
 	for command in "wrap -nqE 0 job touch ran" "wrap -qE 3 job touch ran" "acquire -nqE 0 job"; do
-		# shellcheck disable=SC2086
 		run --separate-stderr -69 "$FAIRLOCK" $command
 		[ -z "$output" ]
 		assert_equal "$stderr" 'fairlock: cannot get lock job: only 1 of 2 replicas confirmed it'
@@ -77,8 +76,7 @@ waiting_for_replicas() {
 	stop_node "$REPLICA"
 	held_on
 	all_went_well 1
-	status_of "$first"
-	[ "$STATUS" = 69 ]
+	ends_with 69 "$first"
 	[ ! -e ran ]
 	grep -q 'only 1 of 2 replicas' first.err
 }
@@ -105,9 +103,8 @@ waiting_for_replicas() {
 	left=$((ends - $(date +%s%3N)))
 	echo "dead $left ms before the lease ends that the replicas know"
 	[ "$left" -gt 0 ]
-	status_of "$HOLDER"
-	[ "$STATUS" = 76 ]
-	grep -qE 'lost lock job: (only 0 of 1|too few) replicas confirmed it' holder.err
+	ends_with 76 "$HOLDER"
+	grep -qE 'lost lock job: (only 0 of 1|too few) replicas confirmed it' said
 }
 
 @test "replicas that hang for less than the lease do not stop COMMAND" {
@@ -123,15 +120,15 @@ waiting_for_replicas() {
 		wait_until waiting_for_replicas 0
 	done
 	held_on
-	[ ! -s holder.err ]
+	[ ! -s said ]
 }
 
 @test "a wrap that waits for another lock keeps what it has while its replicas hang for longer than the lease" {
 	background "$FAIRLOCK" wrap b sleep 600
-	local holder=$!
+	holder=$!
 	wait_until "$FAIRLOCK" status -q b
 	background "$FAIRLOCK" wrap -v -l 3s --replicas 2 --also a b true 2>said
-	local waiter=$!
+	waiter=$!
 	wait_until grep -q 'waiting for lock b' said
 	stop_node "$REPLICA"
 	sleep 4.5
@@ -152,8 +149,7 @@ waiting_for_replicas() {
 	node_cli "$MASTER" CLIENT KILL TYPE pubsub
 	wait_until waiting_for_replicas 1
 	[ "$(node_cli "$MASTER" HLEN job)" = 1 ]
-	status_of "$wrapper"
-	[ "$STATUS" = 69 ]
+	ends_with 69 "$wrapper"
 	[ ! -e ran ]
 	grep -q 'only 0 of 1 replicas' err
 	nothing_left
@@ -178,8 +174,7 @@ waiting_for_replicas() {
 	wrapper=$!
 	wait_until waiting_for_replicas 1
 	kill -TERM "$wrapper"
-	status_of "$wrapper"
-	[ "$STATUS" = 143 ]
+	ends_with 143 "$wrapper"
 	[ ! -e ran ]
 	nothing_left
 }
@@ -226,21 +221,15 @@ is_held_under() { [ "$(master_cli HGET 'fairlock:{job}' token)" = "$1" ]; }
 }
 
 @test "slots and shared holds are granted and renewed if the replicas confirm it; else the grant is undone, and no other" {
-	local kind owner other
-
 	cli() { node_cli "$MASTER" "$@"; }
 	for kind in '--slots 3' --shared; do
-		# shellcheck disable=SC2086
 		run -7 "$FAIRLOCK" wrap -l 5s --replicas 2 $kind job sh -c 'sleep 6; exit 7'
-		# shellcheck disable=SC2086
 		read -r other _ < <("$FAIRLOCK" acquire --replicas 2 $kind job)
 		[ -n "$(node_cli "$REPLICA" ZSCORE 'fairlock_holders:{job}' "$other")" ]
 		stop_node "$REPLICA"
-		# shellcheck disable=SC2086
 		run -69 "$FAIRLOCK" acquire --connect-timeout 500ms --replicas 2 $kind job
 		assert_output 'fairlock: cannot get lock job: only 1 of 2 replicas confirmed it'
 		has_holders 1
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" wrap --replicas 1 $kind job true
 		continue_node "$REPLICA"
 		"$FAIRLOCK" release --owner "$other" job

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Several seeds of a cluster in one URL, of which some are no server for locks: fairlock uses the first that is one. It
 # refuses a list of servers that are no cluster, because each of them would have a holder of its own.
 load ../lib/helpers
@@ -57,14 +56,11 @@ refused() {
 }
 
 @test "a list of hosts that are no cluster is refused, whether the first or only the second of them answers" {
-	local url
-
 	start_server --port "$PORT" --bind 127.0.0.1
 	"$FAIRLOCK" wrap other true # the server knows the scripts
 	cli FLUSHALL
 	for url in "redis://127.0.0.1:$PORT,127.0.0.1:$BAD" "redis://127.0.0.1:$BAD,127.0.0.1:$PORT"; do
 		for command in acquire 'acquire --shared' 'renew --owner 1:1' 'release --owner 1:1' 'release --force' status queue log; do
-			# shellcheck disable=SC2086
 			refused "$url" $command
 		done
 		run -78 timeout 20 "$FAIRLOCK" wrap --skip -u "$url" job touch ran
@@ -77,8 +73,6 @@ refused() {
 }
 
 @test "a holder whose cluster is gone writes nothing to the next host of the list, which is no cluster" {
-	local holder
-
 	good
 	background "$SERVER" --port "$BAD" --bind 127.0.0.1 --save '' --dir "$PWD" >/dev/null
 	wait_until is_there

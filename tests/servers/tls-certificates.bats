@@ -18,7 +18,6 @@ hosts_or_skip() {
 # with_hosts NAME COMMAND...: runs COMMAND where NAME is 127.0.0.1
 with_hosts() {
 	echo "127.0.0.1 localhost $1" >hosts
-	# shellcheck disable=SC2016
 	unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh "${@:2}" 3>&- 4>&-
 }
 
@@ -77,8 +76,6 @@ with_hosts() {
 }
 
 @test "with --tls-insecure fairlock trusts any certificate" {
-	local name
-
 	export FAIRLOCK_TLS_INSECURE=yes
 	for name in wrong-name expired unknown; do
 		start_tls_server "$name"
@@ -113,7 +110,7 @@ with_hosts() {
 # ---- Our certificate ----
 
 @test "fairlock shows its certificate to a server that wants one" {
-	local client=(--tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key")
+	client=(--tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key")
 
 	start_tls_server --tls-auth-clients yes
 	tls_acquires "${client[@]}"
@@ -126,8 +123,6 @@ with_hosts() {
 }
 
 @test "without a certificate that the server trusts fairlock ends with 77" {
-	local version
-
 	new_certificate expired-client DNS:client.example ca 20200101000000Z 20210101000000Z
 	start_tls_server --tls-auth-clients yes
 	for version in TLSv1.2 TLSv1.3; do
@@ -151,7 +146,7 @@ with_hosts() {
 }
 
 @test "a TLS file that is missing or something else gives status 78 with option and file" {
-	local client=(--tls-cert "$TLS_DIR/client.crt")
+	client=(--tls-cert "$TLS_DIR/client.crt")
 
 	start_tls_server
 	echo nonsense >nonsense
@@ -171,7 +166,7 @@ with_hosts() {
 }
 
 @test "a key with a password is refused, and fairlock does not ask for the password" {
-	local client=(--tls-cert "$TLS_DIR/client.crt")
+	client=(--tls-cert "$TLS_DIR/client.crt")
 
 	openssl ec -aes128 -passout pass:sesame -in "$TLS_DIR/client.key" -out old.key
 	openssl pkcs8 -topk8 -passout pass:sesame -in "$TLS_DIR/client.key" -out new.key

@@ -27,7 +27,6 @@ END
 	FAIRLOCK_URL=$FAR_URL background "$FAR" "$FAIRLOCK" wrap "job-$1" \
 		python3 -c 'import time; print(int(time.monotonic() * 1000))' >"$1.got"
 	wait_until in_queue "job-$1" 1
-	# shellcheck disable=SC2046
 	watch_deaths "$1" $(cat "$1.pids")
 }
 
@@ -42,8 +41,6 @@ died_before_the_next_came() {
 }
 
 @test "network cut: all of COMMAND is dead before the far host has the lock, with any lease" {
-	local lease
-
 	start_far_server
 	for lease in 2s 10s 30s; do
 		start_leased $lease
@@ -51,8 +48,7 @@ died_before_the_next_came() {
 	cut_wire
 	for lease in 2s 10s 30s; do
 		WAIT_S=60 wait_until test -s $lease.got
-		status_of "$(cat $lease.wrapper)"
-		[ "$STATUS" = 76 ]
+		ends_with 76 "$(cat $lease.wrapper)"
 		died_before_the_next_came $lease
 		died=$(cut -d' ' -f1 $lease.dying)
 		until=$(cli --raw XREVRANGE "fairlock_log:{job-$lease}" + - | grep -A 3 -x expired | sed -n 3p)
@@ -72,18 +68,14 @@ lost_for() {
 }
 
 @test "network cut, for less than the lease: the holder keeps its token and the waiters keep their order" {
-	local i
-
 	start_far_server
 	export FAIRLOCK_URL=$FAR_URL
-	# shellcheck disable=SC2016
 	background "$NEAR" "$FAIRLOCK" wrap -l 10s -k 300ms long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.1; done' 2>long.said
 	LONG=$!
 	wait_until test -s trace
 	TOKEN=$(cut -d' ' -f2 trace)
 	for i in 1 2 3 4; do
-		# shellcheck disable=SC2016
 		background "$([ $((i % 2)) = 0 ] && echo "$FAR" || echo "$NEAR")" "$FAIRLOCK" wrap long \
 			sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$i"
 		wait_until in_queue long "$i"
@@ -122,8 +114,6 @@ has_timer() { "$NEAR" ss -Hnto dst "$FAR_ADDRESS" | grep "timer:($1"; }
 has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | grep .; }
 
 @test "no host at the address: wrap ends with 69 when the connect timeout is over" {
-	local from
-
 	start_far_server
 	cut_wire
 	from=$(ms)
@@ -134,8 +124,6 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 }
 
 @test "resolver is silent: wrap ends with 69 when the connect timeout is over" {
-	local from
-
 	new_names
 	cut_wire
 	from=$(ms)
@@ -159,12 +147,10 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	"$FAR" ip address add 10.77.0.3/24 dev wire
 	echo "$FAR_ADDRESS lock.example" >hosts
 	FAIRLOCK_URL=redis://lock.example:7000
-	# shellcheck disable=SC2016
 	background "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 1s long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.1; done' 2>long.said
 	LONG=$!
 	wait_until test -s trace
-	# shellcheck disable=SC2016
 	background "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 1s long sh -c 'echo "first $FAIRLOCK_TOKEN" >>trace'
 	wait_until in_queue long 1
 	QUEUE=$(queued_id long 0)
@@ -174,8 +160,7 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	wait_until is_connected_to 10.77.0.3 2
 	wait_until all_back
 	touch go
-	status_of "$LONG"
-	[ "$STATUS" = 0 ]
+	ends_with 0 "$LONG"
 	wait_until lines_in trace 2
 }
 
