@@ -23,9 +23,6 @@ all_present() {
 	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{long}:*' | wc -l)" -gt "$1" ]
 }
 
-# waits_in_order IDS
-waits_in_order() { [ "$(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1)" = "$1" ]; }
-
 has_loaded() { cli INFO persistence | grep -q '^loading:0'; }
 
 aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
@@ -62,7 +59,7 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	# a slow machine takes longer, and each waiter tries again meanwhile
 	[ "$connections" -lt $((many + took * many / 4)) ]
 	[ "$requests" -lt $(((4 + took) * many)) ]
-	wait_until waits_in_order "$before"
+	wait_until prints "$before" cli ZRANGE 'fairlock_queue:{long}' 0 -1
 	touch go
 	ends_with 0 "$LONG"
 	WAIT_S=90 wait_until in_queue long 0

@@ -8,11 +8,6 @@ load ../lib/proxy
 
 setup() { start_in_folder; }
 
-# When each hold was granted and given back. Within one script the server's clock stands still.
-log_times() {
-	"$FAIRLOCK" log --json job | jq -r '.log[] | "\(.event) \(.time)"'
-}
-
 @test "each holder's release grants the lock to the next of ten waiters, before it asks" {
 	hold job
 	for _ in {1..10}; do
@@ -22,7 +17,8 @@ log_times() {
 	kill "$HOLDER"
 	ends_with 0 "$last"
 	wait_until nothing_left
-	log_times >log
+	# Within one script the server's clock stands still.
+	"$FAIRLOCK" log --json job | jq -r '.log[] | "\(.event) \(.time)"' >log
 	awk '$1 == "granted" && released && $2 == released { handed++ } { released = $1 == "released" ? $2 : "" }
 		END { print handed + 0 }' log >handed
 	assert_equal "$(cat handed)" 10

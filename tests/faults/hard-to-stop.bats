@@ -114,86 +114,48 @@ END
 	is_free job
 }
 
-# orphans_of PARENT: twenty processes in its namespace lose their parent at once, and end three seconds later
-orphans_of() {
-	nsenter --target "$1" --pid --mount sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 3 & done'
-	wait_until twenty_sleepers "$1" # they are its children now
-	wait_until no_sleeper "$1"
-	wait_until no_zombie "$1"
-}
-
-twenty_sleepers() { [ "$(pgrep -P "$1" -x sleep | wc -l)" = 20 ]; }
-
-no_sleeper() { ! ps --ppid "$1" -o stat=,comm= | grep -v '^Z' | grep -q sleep; }
-
 no_zombie() { ! ps --ppid "$1" -o stat= | grep -q '^Z'; }
 
-# first_process WORD...: `wrap WORD...` is the first process of a namespace. Sets WRAPPER, and NAMESPACE to its parent, whose
-# status is wrap's.
-first_process() {
-	needs_namespaces
-	background unshare --pid --fork --kill-child --mount-proc "$FAIRLOCK" wrap "$@" 2>said
-	NAMESPACE=$!
-	wait_until pgrep -P "$NAMESPACE" -x fairlock
-	WRAPPER=$(pgrep -P "$NAMESPACE" -x fairlock)
-}
-
-until_go='while [ ! -e go ]; do sleep 0.05; done; exit 3'
-
 @test "wrap as the first process of a namespace reaps every orphan while COMMAND runs" {
-	first_process job sh -c "touch ready; $until_go"
-	wait_until test -e ready
-	orphans_of "$WRAPPER"
+	needs_namespaces
+	background unshare --pid --fork --kill-child --mount-proc "$FAIRLOCK" wrap job sh -c "$until_go" 2>said
+	namespace=$!
+	wait_until test -s begun
+	WRAPPER=$(pgrep -P "$namespace" -x fairlock)
+	# They lose their parent at once, and end three seconds later.
+	nsenter --target "$WRAPPER" --pid --mount sh -c 'for i in $(seq 20); do sleep 3 & done'
+	wait_until prints 20 pgrep -c -P "$WRAPPER" -x sleep
+	wait_until refute pgrep --runstates S -P "$WRAPPER" -x sleep
+	wait_until no_zombie "$WRAPPER"
 	touch go
-	ends_with 3 "$NAMESPACE"
+	ends_with 3 "$namespace"
 	is_free job
 }
 
-# with_sidecar WORD...: `wrap WORD...`, which has a sidecar: when `make` is there, that makes 20 orphans that end soon, and ends
-# after them. Sets WRAPPER.
-with_sidecar() {
-	cat >side <<'END'
-while [ ! -e make ]; do sleep 0.05; done
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (sleep 0.3 &); done
-sleep 1
-END
-	background sh -c 'sh side & echo $! >sidecar; exec "$@" 2>said' sh "$FAIRLOCK" wrap "$@"
-	WRAPPER=$!
-	wait_until test -s sidecar
-}
-
-# sidecar_is_reaped: with all its orphans
-sidecar_is_reaped() {
-	wait_until no_process "$(cat sidecar)"
-	wait_until no_zombie "$WRAPPER"
-}
-
-no_process() { [ ! -e "/proc/$1" ]; }
-
 @test "wrap reaps a child that it had before, and that one's orphans, while it waits for the lock" {
 	hold job
-	with_sidecar job sh -c "touch ready; $until_go"
+	cat >side <<'END'
+while [ ! -e make ]; do sleep 0.05; done
+for i in $(seq 20); do (sleep 0.3 &); done
+sleep 1
+END
+	background sh -c 'sh side & echo $! >sidecar; exec "$@" 2>said' sh "$FAIRLOCK" wrap job sh -c "$until_go"
+	WRAPPER=$!
 	wait_until in_queue job 1
 	touch make
-	sidecar_is_reaped
-	[ ! -e ready ]
+	wait_until test ! -e "/proc/$(cat sidecar)"
+	wait_until no_zombie "$WRAPPER"
+	[ ! -e begun ]
 	kill "$HOLDER"
-	wait_until test -e ready
+	wait_until test -s begun
 	touch go
 	ends_with 3 "$WRAPPER"
 }
 
 # ---- Forking without end ----
 
-# mtime FILE: when it was written last, in milliseconds
-mtime() { stat -c %.3Y "$1" | tr -d .,; }
-
-# last_write FILE...: the latest of them
-last_write() {
-	local file
-
-	for file; do mtime "$file"; done | sort -n | tail -n 1
-}
+# mtimes FILE...: when they were written last, in milliseconds, the latest last
+mtimes() { stat -c %.3Y "$@" | tr -d ., | sort -n; }
 
 # chains N WORD...: N processes fork and end at once, under `WORD... wrap`, whose lock is broken. Nothing of them writes a second
 # after SIGKILL was due; by themselves they would end much later.
@@ -212,9 +174,9 @@ chains() {
 	wait_until test -s "chain.$1"
 	run -0 "$FAIRLOCK" release -q --force job
 	wait_until grep -q 'lost lock job' said
-	due=$(($(mtime said) + 100))
+	due=$(($(mtimes said) + 100))
 	wait_until ended "$WRAPPER"
-	late=$(($(last_write chain.*) - due))
+	late=$(($(mtimes chain.* | tail -n 1) - due))
 	echo "$*: the last write was $late ms after SIGKILL was due"
 	[ "$late" -lt 1000 ]
 	ends_with 76 "$WRAPPER"
@@ -256,29 +218,17 @@ END
 
 # ---- Stopped processes ----
 
-# stop_again_and_again PID SECONDS: with such pauses, until stop_no_more
-stop_again_and_again() {
-	background python3 -c 'import os, signal, sys, time
-end = time.monotonic() + 20
-while time.monotonic() < end:
-    os.kill(int(sys.argv[1]), signal.SIGSTOP)
-    time.sleep(float(sys.argv[2]))' "$@" 2>/dev/null
-	STOPPER=$!
-	wait_until is_stopped "$1"
-}
-
-stop_no_more() {
-	kill "$STOPPER" || true
-	wait "$STOPPER" || true
-}
-
 @test "when wrapper and guard are stopped, and the wrapper again and again, all of COMMAND is dead before the lease ends" {
 	start_job -l 6s
 	kill -STOP "$GUARD" "$WRAPPER"
 	note_lease_end
-	stop_again_and_again "$WRAPPER" 0.0005
+	background python3 -c 'import os, signal, sys, time
+while True:
+    os.kill(int(sys.argv[1]), signal.SIGSTOP)
+    time.sleep(0.0005)' "$WRAPPER" 2>/dev/null
+	stopper=$!
 	dead_in_time
-	stop_no_more
+	kill "$stopper" || true
 	kill -CONT "$WRAPPER" || true
 	ends_with 76 "$WRAPPER"
 	wait_until is_free job

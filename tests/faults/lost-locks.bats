@@ -63,17 +63,6 @@ END
 	[ "$(grep -c 'Server initialized' "$HOME_DIR"/.local/state/fairlock/*/server.log)" = 1 ]
 }
 
-@test "a COMMAND that forks and ends faster than it can be listed is stopped" {
-	background "$FAIRLOCK" wrap -l 6s job "$BUILD/programs/fleeting" generations 30
-	wrapper=$!
-	wait_until test -s generations
-	cli DEL job >/dev/null
-	ends_with 76 "$wrapper"
-	size=$(stat -c %s generations)
-	sleep 0.5
-	[ "$(stat -c %s generations)" = "$size" ]
-}
-
 @test "a COMMAND that was not executed before the lease ended is not executed at all" {
 	"$FAIRLOCK" wrap job true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"

@@ -155,7 +155,7 @@ hears() {
 	background "$FAIRLOCK" wrap job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
 	next=$!
 	wait_until in_queue job 2
-	wait_until has_guard "$paused"
+	wait_until pgrep -P "$paused"
 	below "$paused" >stopped
 	for pid in $(cat stopped); do
 		stop "$pid"
@@ -176,10 +176,6 @@ hears() {
 	ends_with 0 "$next"
 	ends_with 0 "$paused"
 	assert_equal "$(cat order)" $'next\nfirst'
-}
-
-has_guard() {
-	pgrep -P "$1"
 }
 
 @test "a secret is good for one request only" {

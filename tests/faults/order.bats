@@ -21,12 +21,6 @@ enqueue() {
 	done
 }
 
-# lists_agree NAME: Redisson's list and its sorted set have the same ids
-lists_agree() {
-	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
-		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
-}
-
 # traced COUNT: so many waiters have had their turn
 traced() {
 	[ "$(wc -l <trace)" -ge "$1" ]
@@ -37,7 +31,7 @@ now_ns() { date +%s%N; }
 @test "100 waiters get the lock in the order in which they asked, with growing tokens" {
 	hold L
 	enqueue 100
-	lists_agree L
+	assert_equal "$(cli LRANGE 'redisson_lock_queue:{L}' 0 -1 | sort)" "$(cli ZRANGE 'redisson_lock_timeout:{L}' 0 -1 | sort)"
 	kill -TERM "$HOLDER"
 	# a sanitized program on a busy machine takes up to 0.3 s each
 	for count in 25 50 75 100; do
@@ -50,8 +44,6 @@ now_ns() { date +%s%N; }
 }
 
 listeners() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{L}:*' | wc -l)" = "$1" ]; }
-
-patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
 
 # starts_within S: HOLDER gives the lock back, and the last of the waiters starts within S seconds, before all others
 starts_within() {
@@ -69,7 +61,7 @@ starts_within() {
 # A slow machine may take some time; but waiting for a single dead one would cost 5 s.
 @test "50 dead waiters ahead cost nothing if a client listens to all channels" {
 	background "$CLI" -s "$SERVER_SOCKET" psubscribe '*' >/dev/null
-	wait_until patterns 1
+	wait_until prints 1 cli PUBSUB NUMPAT
 	hold L
 	enqueue 51
 	kill -KILL "${WAITERS[@]:0:50}"

@@ -28,7 +28,7 @@ while :; do sleep 0.05; done
 END
 	background "$FAIRLOCK" wrap -l 2500ms -k 200ms short sh deaf.sh 2>short.said
 	SHORT=$!
-	wait_until both_run
+	wait_until lines_in short.pids 2
 	watch_deaths short $(cat short.pids)
 	background "$FAIRLOCK" wrap -l 12s -k 300ms long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace
@@ -42,8 +42,6 @@ END
 	wait_as 3 second
 	QUEUE="$(queued_id long 0) $(queued_id long 2)"
 }
-
-both_run() { [ "$(wc -l <short.pids)" = 2 ]; }
 
 # kill_timed: kills the waiter with --wait, which may have ended by itself
 kill_timed() { kill -KILL "$TIMED" 2>/dev/null || ended "$TIMED"; }
@@ -132,7 +130,6 @@ fault() {
 }
 
 @test "server frozen: a short lease and a timed wait end, and a long lease and its waiters go on" {
-	signal_server() { kill -s "$1" "$SERVER_PID"; }
 	fault '' 'signal_server STOP' 'signal_server CONT' 'no reply in time'
 }
 
@@ -146,24 +143,17 @@ fault() {
 }
 
 @test "MISCONF: a short lease and a timed wait end while the server cannot save its data, and a long lease goes on" {
-	saves_nothing() { mkdir x.rdb && cli BGSAVE && wait_until server_says MISCONF SET a b; }
 	saves() { rmdir x.rdb && cli BGSAVE && wait_until server_says OK SET a b; }
-	fault '--save 3600 1 --dbfilename x.rdb' saves_nothing saves 'it cannot save its data, and takes no writes; see fairlock doctor'
+	fault '--save 3600 1 --dbfilename x.rdb' save_nothing saves 'it cannot save its data, and takes no writes; see fairlock doctor'
 }
 
 @test "BUSY: a short lease and a timed wait end while a script runs without end, and a long lease goes on" {
-	run_script() { cli EVAL 'while true do end' 0 >script.said 2>&1 & wait_until server_says BUSY PING; }
 	fault '--lua-time-limit 100' run_script 'cli SCRIPT KILL' 'it is busy with a long script; SCRIPT KILL may end it'
 }
 
 @test "LOADING: a short lease and a timed wait end while the server reads its data, and a long lease goes on" {
 	load_data() {
-		cli EVAL 'for i = 1, 150 do redis.call("SET", i, string.rep("x", 3000)) end' 0
-		cli BGREWRITEAOF
-		wait_until aof_is_rewritten
-		stop_server
-		server_answers() { server_says LOADING PING; }
-		start_server --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024
+		start_loading
 		run -69 "$FAIRLOCK" status
 		assert_output --partial 'it is still loading its data'
 		background "$FAIRLOCK" wrap --connect-timeout 1m other touch other.ran
@@ -172,11 +162,6 @@ fault() {
 	fault '--appendonly yes --rdbcompression no' load_data have_loaded 'it is still loading its data'
 	wait_until test -e other.ran
 }
-
-aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
-
-# server_says ANSWER COMMAND...
-server_says() { cli "${@:2}" 2>&1 | grep "^$1"; }
 
 connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' | sort; }
 
@@ -273,13 +258,9 @@ heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 
 	use_two_locks
 	kill_timed
 	cli FLUSHALL >/dev/null
-	wait_until is_held_again
+	wait_until prints "$TOKEN" cli HGET 'fairlock:{long}' token
 	lets_both_go_on
 }
-
-is_held_again() { [ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]; }
-
-taken() { [ "$(cli EXISTS "$1")" = 1 ]; }
 
 # restart_under_a_queue OPTION...: a server with these is restarted under a holder and five waiters
 restart_under_a_queue() {
@@ -295,7 +276,7 @@ restart_under_a_queue() {
 	stop_server
 	start_server "$@"
 	wait_until in_queue job 5
-	wait_until taken job
+	wait_until prints 1 cli EXISTS job
 	[ ! -e trace ]
 	touch go
 	ends_with 3 "$WRAPPER"

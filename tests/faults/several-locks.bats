@@ -91,18 +91,6 @@ all_free() {
 	done <<<$'GUARD 76\nWRAPPER 137'
 }
 
-@test "a wrap that is stopped while it waits begins anew when it goes on after its lease" {
-	waits_under --also a -l 1s b true
-	stop "$WAITER"
-	wait_until is_free a
-	background "$FAIRLOCK" wrap a true
-	ends_with 0 $!
-	kill -CONT "$WAITER"
-	wait_until grep -q 'lost lock a while waiting for lock b' said
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
-}
-
 @test "a lease that passes while it is stopped is lost, also if the server loses its data after that" {
 	waits_under --also a -l 1s b sh -c 'echo "$FAIRLOCK_TOKENS"' >tokens
 	stop "$WAITER"

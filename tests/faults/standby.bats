@@ -19,10 +19,6 @@ stands_by() {
 	wait_until has_guard "$WAITER"
 }
 
-has_none() {
-	! pgrep -P "$1"
-}
-
 @test 'COMMAND of a waiter has the same signals, descriptors and variables as any COMMAND' {
 	show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
 		echo "$FAIRLOCK_NAME $FAIRLOCK_HELD" | sed "s/$FAIRLOCK_OWNER/OWNER/"; cat -'
@@ -47,7 +43,7 @@ has_none() {
 	background "$FAIRLOCK" wrap job true
 	next=$!
 	wait_until in_queue job 2
-	wait_until has_none "$next" # it had one while it took itself for the first
+	wait_until refute pgrep -P "$next" # it had one while it took itself for the first
 	kill "$HOLDER"
 	wait_until pgrep -P "$next"
 }
@@ -124,8 +120,6 @@ has_none() {
 	[ -e ran ]
 }
 
-sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
-
 @test 'a grant counts that came while the wrapper was stopped for longer than an answer may take' {
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 600
@@ -135,7 +129,7 @@ sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
 		WAITER=$!
 		wait_until has_guard "$WAITER"
 		[ "$answer" = first ] || wait_until holds_lock "$WAITER" "$answer"
-		wait_until sleeps "$WAITER" # it has sent its request
+		wait_until grep -q '^State:.S' "/proc/$WAITER/status" # it has sent its request
 		stop "$WAITER"
 		wait_until holds_lock "$WAITER" "$answer"
 		sleep 5 # more than the connect timeout

@@ -23,15 +23,13 @@ asks() {
 	WAITER=$!
 }
 
-has_lines() { [ -e order ] && [ "$(wc -l <order)" -ge "$1" ]; }
-
 is_queued() {
 	cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"
 }
 
 # ran NAME...: these have run, in this order, and nothing is left but a note to a waiter that died
 ran() {
-	wait_until has_lines $#
+	wait_until lines_in order $#
 	wait_until is_free job
 	wait_until in_queue job 0
 	assert_equal "$(paste -sd ' ' order)" "$*"

@@ -11,14 +11,11 @@ away='does not answer; sh is stopped at ([A-Z][a-z]{2} .. )?[0-9:]{8} unless it 
 # says REGEX: the last line of `said` is `fairlock: lock job: ` and this
 says() { tail -n 1 said | grep -qE "^fairlock: lock job: $1\$"; }
 
-# stop_time: prints when the command is stopped, as `said` has it, in seconds since the epoch if that is today
-stop_time() { date -d "$(sed -nE 's/.* is stopped at (.* )?([0-9:]{8}) unless.*/\2/p' said)" +%s; }
-
 # seconds_left: prints in how many seconds the command is stopped, as `said` has it
 seconds_left() {
 	local at
 
-	at=$(stop_time)
+	at=$(date -d "$(sed -nE 's/.* is stopped at (.* )?([0-9:]{8}) unless.*/\2/p' said)" +%s)
 	echo $(((at - $(stat -c %Y said) + 86400) % 86400))
 }
 

@@ -5,10 +5,9 @@ load ../lib/jobs
 load ../lib/network
 load ../lib/proxy
 
-setup() { cd "$BATS_TEST_TMPDIR" || return; }
+setup() { start_in_folder; }
 
 @test "a waiter that subscribes to another channel sends a script again that the server did not know" {
-	start_server
 	hold job
 	background "$FAIRLOCK" wrap job true
 	wait_until in_queue job 1
@@ -28,7 +27,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 }
 
 @test "a holder with a short lease renews it over another connection when its own is dead without a sign" {
-	start_server
 	start_proxy "$SERVER_SOCKET"
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -l 4s -k 100ms job sh -c '
 		touch begun; sleep 9; echo "$FAIRLOCK_TOKEN" >ended' 2>said
@@ -40,7 +38,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 }
 
 @test "a waiter whose --wait is over leaves over another connection when its own is dead without a sign" {
-	start_server
 	hold job
 	start_proxy "$SERVER_SOCKET"
 	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -w 3 job true 2>said
@@ -54,7 +51,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 }
 
 @test "wrap keeps COMMAND's status, and says that it cannot give the lock back, if the server is gone or hangs" {
-	start_server
 	run_until_go -l 6s
 	kill -STOP "$SERVER_PID"
 	touch go
@@ -72,7 +68,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 is_connected() { find "/proc/$1/fd" -lname 'socket:*' | grep -q .; }
 
 @test "a wait that ends before the first reply leaves nothing behind" {
-	start_server
 	kill -STOP "$SERVER_PID"
 	background "$FAIRLOCK" wrap -w 300ms job true 2>said
 	waiter=$!
@@ -92,6 +87,7 @@ swallow() {
 }
 
 @test "a host that swallows everything does not keep the guard from its work, though the wrapper is stopped" {
+	stop_server
 	new_network
 	start_far_server
 	printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$NEAR" "$FAIRLOCK" >fairlock
@@ -106,6 +102,7 @@ swallow() {
 }
 
 @test "a waiter whose server's host swallows everything ends at once by a signal, and in time by -w" {
+	stop_server
 	new_network
 	start_far_server
 	hold job
@@ -126,7 +123,6 @@ swallow() {
 }
 
 @test "wrap gives its lock back on a server out of memory" {
-	start_server
 	run -0 timeout 10 "$FAIRLOCK" wrap job sh -c '"$CLI" -s "$SERVER_SOCKET" CONFIG SET maxmemory 1 >/dev/null'
 	refute_output
 	[ "$(cli EXISTS job)" = 0 ]

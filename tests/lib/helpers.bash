@@ -87,6 +87,9 @@ wait_until() {
 	done
 }
 
+# prints TEXT COMMAND...: this is all that the command prints
+prints() { [ "$("${@:2}")" = "$1" ]; }
+
 # lines_in FILE N: it has so many whole lines
 lines_in() { [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; }
 

@@ -210,6 +210,37 @@ need_clock() {
 	! is_static || DYNAMIC=$BUILD/dynamic/fairlock
 }
 
+# ---- Faults of the server
+
+# server_says ANSWER COMMAND...: its answer begins so
+server_says() { cli "${@:2}" 2>&1 | grep "^$1"; }
+
+signal_server() { kill -s "$1" "$SERVER_PID"; }
+
+# run_script: a script runs without end, on a server with --lua-time-limit 100
+run_script() {
+	cli EVAL 'while true do end' 0 >script.said 2>&1 &
+	wait_until server_says BUSY PING
+}
+
+# save_nothing: a server with --save 3600 1 --dbfilename x.rdb can write no snapshot
+save_nothing() {
+	mkdir x.rdb
+	cli SET a b
+	cli BGSAVE
+	wait_until server_says MISCONF SET a b
+}
+
+# start_loading: the server, with --appendonly yes --rdbcompression no, is restarted, and reads its data for some seconds
+start_loading() {
+	cli EVAL 'for i = 1, 150 do redis.call("SET", i, string.rep("x", 3000)) end' 0
+	cli BGREWRITEAOF
+	wait_until eval "cli INFO persistence | grep aof_rewrite_in_progress:0"
+	stop_server
+	server_answers() { server_says LOADING PING; }
+	start_server --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024 "$@"
+}
+
 # ---- Locks in use while a fault comes and goes
 
 # watch_deaths NAME PID...: when the last of these processes has died, the file NAME.dying says when, in ms since the epoch and of

@@ -15,7 +15,7 @@ def parse(data, at=0):
         raise Incomplete
     kind, line, end = data[at : at + 1], data[at + 1 : end].decode(), end + 2
     if kind in b"+-:_#,(":
-        return kind, RuntimeError(line) if kind == b"-" else int(line) if kind == b":" else line, end
+        return kind, RuntimeError(line) if kind == b"-" else int(line) if kind == b":" else line or None, end
     count = int(line)
     if count < 0:
         return kind, None, end

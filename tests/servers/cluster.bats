@@ -251,7 +251,7 @@ job_is_gone() {
 	replica=$(replica_of "$OWNER")
 	kill_node "$replica"
 	stop_node "$OWNER"
-	wait_until cluster_is_down
+	wait_until eval 'node_cli "$OTHER" CLUSTER INFO | grep cluster_state:fail'
 	fails_with 69 '' --connect-timeout 500ms
 	touch go
 	sleep 1
@@ -260,8 +260,6 @@ job_is_gone() {
 	held_on
 	all_went_well 1
 }
-
-cluster_is_down() { node_cli "$OTHER" CLUSTER INFO | grep -q cluster_state:fail; }
 
 # ---- Several holders
 

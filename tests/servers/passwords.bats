@@ -2,8 +2,8 @@
 
 load ../lib/helpers
 
-# start_with_password: a server that also listens on $PORT, with the user backup and its password
-start_with_password() {
+# The server also listens on $PORT, and has the user backup with its password.
+setup() {
 	PORT=$(free_port)
 	start_server --port "$PORT" --bind 127.0.0.1
 	cli ACL SETUSER backup on '>SECRET' '~*' '&*' +@all >/dev/null
@@ -16,7 +16,6 @@ start_with_password() {
 }
 
 @test "a user's password comes from the URL, a variable, a file or a configuration file" {
-	start_with_password
 	run -0 "$FAIRLOCK" wrap -u "redis://backup:SECRET@127.0.0.1:$PORT" job true
 	FAIRLOCK_URL=redis://backup:SECRET@127.0.0.1:$PORT run -0 "$FAIRLOCK" wrap job true
 	FAIRLOCK_PASSWORD=SECRET FAIRLOCK_URL=$socket run -0 "$FAIRLOCK" wrap job true
@@ -38,7 +37,6 @@ start_with_password() {
 configure() { printf '%s\n' "${@:2}" >"$1"; }
 
 @test "on one level FAIRLOCK_PASSWORD goes first, then a password file, then the URL" {
-	start_with_password
 	right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
 
 	echo wrong >wrong
@@ -55,7 +53,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a variable with the password mends a wrong one in the URL of a file, and keeps its user" {
-	start_with_password
 	configure conf "url = redis://backup:wrong@127.0.0.1:$PORT"
 	run -77 "$FAIRLOCK" wrap --config conf job true
 	assert_output --partial 'the password from conf:1'
@@ -64,7 +61,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a holder that connects again is not held up by a password file that has become a pipe" {
-	start_with_password
 	background "$FAIRLOCK" wrap -l 3s -u "$socket" --password-file file job sh -c 'touch begun; sleep 5'
 	job=$!
 	wait_until test -e begun
@@ -75,7 +71,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a password never goes to a server whose URL is nearer: it is for another server" {
-	start_with_password
 	configure conf "url = redis://backup:SECRET@127.0.0.1:1" 'password = SECRET'
 	FAIRLOCK_URL=$socket run -77 "$FAIRLOCK" wrap --config conf job true
 	assert_output --regexp 'it wants a password: FAIRLOCK_PASSWORD or --password-file$'
@@ -88,7 +83,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a message about a refused password names its source" {
-	start_with_password
 	echo wrong >wrong
 	FAIRLOCK_URL=redis://backup:wrong@127.0.0.1:$PORT run -77 "$FAIRLOCK" status
 	assert_output --regexp 'or the password from FAIRLOCK_URL$'
@@ -111,7 +105,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a password file may have a byte order mark, and a carriage return at the line's end" {
-	start_with_password
 	printf '\xef\xbb\xbfSECRET\r\n' >file
 	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
 	printf 'SECRET\r' >file
@@ -137,7 +130,6 @@ new_password() { cli --user backup --pass "$(cat known)" ACL SETUSER backup rese
 cut_connections() { cli --user backup --pass "$(cat known)" CLIENT KILL USER backup >/dev/null; }
 
 @test "a new password in the file is read for the next connection: a holder and a waiter go on" {
-	start_with_password
 	echo SECRET >known
 	background "$FAIRLOCK" wrap -v -l 12s -u "$socket" --password-file file job sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done' 2>holder.said
 	holder=$!
@@ -188,7 +180,6 @@ shown_nowhere() {
 }
 
 @test "a password is neither in arguments, nor in the environment of COMMAND, nor in what --verbose says" {
-	start_with_password
 	url=redis://backup:SECRET@127.0.0.1:$PORT
 	shown_nowhere -u "$url"
 	shown_nowhere "-u$url"
@@ -204,8 +195,8 @@ shown_nowhere() {
 }
 
 @test "no password of a URL in a command line or a reason goes to the server" {
+	stop_server
 	start_server
-	cd "$BATS_TEST_TMPDIR" || return
 	long=$(printf '%0470d' 7)
 	"$FAIRLOCK" wrap a -- true --url redis://:SECRET@127.0.0.1:1 b
 	"$FAIRLOCK" wrap a -- true fairlock wrap "--url=redis://user:SECRET@h" -- curl https://SECRET@h/x https://u:SECRET@h https://h/@scope/pkg

@@ -1,7 +1,8 @@
 # Servers that cannot serve, answer nonsense or refuse: each ends with its own status and message.
 load ../lib/helpers
+load ../lib/jobs
 
-setup() { cd "$BATS_TEST_TMPDIR" || return; }
+setup() { start_in_folder; }
 
 # nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so (tests/lib/nonsense.py)
 nonsense() {
@@ -51,7 +52,6 @@ END
 }
 
 @test "a user without permission gets status 77 with the command that was denied" {
-	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -evalsha -eval >/dev/null
 	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap job true
 	assert_output "fairlock: cannot use $FAIRLOCK_URL?user=eve: this user may not run 'evalsha'; see fairlock doctor"
@@ -63,19 +63,16 @@ END
 }
 
 @test "a database that does not exist gives status 78" {
-	start_server
 	run -78 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=99" job true
 	says 'it has no database 99' '?db=99'
 }
 
 @test "locks of different databases are different locks" {
-	start_server
 	run -0 timeout 10 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=1" job echo both
 	assert_output both
 }
 
 @test "a name whose key belongs to something else gives status 78, and the key stays as it is" {
-	start_server
 	for key in job 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock:{job}'; do
 		cli FLUSHALL >/dev/null
 		cli SET "$key" precious >/dev/null
@@ -90,7 +87,6 @@ END
 left() { cli --raw EVAL "return {redis.call('KEYS', '*'), redis.call('HGETALL', 'x'), redis.call('HGETALL', 'fairlock:{x}')}" 0 | sort; }
 
 @test "a lock of another protocol version gives status 78, and stays as it is" {
-	start_server
 	"$FAIRLOCK" acquire x >owner
 	cli HSET 'fairlock:{x}' v 2 >/dev/null
 	before=$(left)
@@ -106,7 +102,7 @@ install the same version on all hosts"
 }
 
 @test "a replica that has lost its master: 69, the cause and the remedy; the server's own words with -v" {
-	start_server --replica-serve-stale-data no
+	cli CONFIG SET replica-serve-stale-data no >/dev/null
 	cli REPLICAOF 127.0.0.1 1 >/dev/null
 	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
 	says 'it is a replica that has lost its master; see fairlock doctor'
@@ -116,6 +112,7 @@ install the same version on all hosts"
 
 @test "protected mode: 77 from another host; with a password it serves" {
 	load ../lib/network
+	stop_server
 	new_network
 	start_far_server --protected-mode yes
 	FAIRLOCK_URL=$FAR_URL
@@ -147,7 +144,6 @@ install the same version on all hosts"
 
 # Redis 8.6 refuses SUBSCRIBE then, and no renewal.
 @test "a holder that connects anew while the memory of the server is full keeps its lock" {
-	start_server
 	background "$FAIRLOCK" wrap -l 2s job sleep 5
 	holder=$!
 	wait_until "$FAIRLOCK" status -q job
@@ -160,7 +156,6 @@ install the same version on all hosts"
 # channel, and a waiter that does not listen counts as gone.
 @test "a waiter that joined the queue while the memory of the server was full gets the lock in its turn" {
 	listen() { [ "$(cli PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" = "$1" ]; }
-	start_server
 	hold job
 	background "$FAIRLOCK" wrap job true
 	dead=$!
@@ -192,7 +187,6 @@ obtains_nothing() {
 
 # A server that cannot grant locks still knows which are held.
 @test "--skip hides no outage: 69 when the server refuses a free lock, 0 when it says that the lock is held" {
-	start_server
 	owner=$("$FAIRLOCK" acquire job)
 	cli CONFIG SET min-replicas-to-write 1 >/dev/null
 	obtains_nothing 0 ''
@@ -206,11 +200,11 @@ obtains_nothing() {
 
 @test "a server without a command that the scripts call: 69, and no lock without a time to live" {
 	for command in PEXPIRE DEL PTTL; do
+		stop_server
 		start_server --rename-command "$command" ''
 		"$FAIRLOCK" acquire job >/dev/null 2>&1 || true
 		run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
 		says 'it lacks a command: renamed, or the server is too old; see fairlock doctor'
-		[ "$command" = PTTL ] || [ "$(cli EXISTS job)" = 0 ]
-		stop_server
+		[ "$command" = PTTL ] || is_free job
 	done
 }

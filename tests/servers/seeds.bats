@@ -11,15 +11,6 @@ setup() {
 
 is_there() { : </dev/tcp/127.0.0.1/"$BAD"; }
 
-# bad KIND: something listens on BAD that is no Redis
-bad() {
-	case $1 in
-	http) background python3 -m http.server --bind 127.0.0.1 "$BAD" >http 2>&1 ;;
-	*) background python3 "$TESTS_DIR/lib/nonsense.py" "$BAD" "$1" ;;
-	esac
-	wait_until is_there
-}
-
 # good: a cluster on PORT, the second of two seeds
 good() {
 	start_lone_cluster --port "$PORT" --bind 127.0.0.1
@@ -43,7 +34,8 @@ serves() {
 }
 
 @test "the first of two seeds is an HTTP server: the second serves" {
-	bad http
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$BAD" http
+	wait_until is_there
 	good
 	serves
 }
