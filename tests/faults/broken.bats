@@ -37,9 +37,7 @@ behind_break() {
 }
 
 # All connections that were to break have broken.
-none_to_break() {
-	assert_equal "$(proxy snaps)" 0
-}
+none_to_break() { assert_equal "$(proxy snaps)" 0; }
 
 @test "wrap runs its command once" {
 	behind_break 7 wrap job sh -c 'echo "$FAIRLOCK_TOKEN" >>ran; exit 7'
@@ -56,9 +54,8 @@ none_to_break() {
 		assert_output --partial 'held by'
 	done
 	break_next 'snap down'
-	background "$FAIRLOCK" wrap job touch ran
-	waiter=$!
-	wait_until in_queue job 1
+	join_queue job touch ran
+	waiter=$WAITER
 	FAIRLOCK_URL=$DIRECT "$FAIRLOCK" release --force job
 	wait "$waiter"
 	[ -e ran ]

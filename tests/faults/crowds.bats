@@ -19,9 +19,7 @@ start_waiters() {
 # stat_of FIELD: this field of INFO
 stat_of() { cli INFO everything | sed -n "s/^$1:\(\(calls\|count\)=\)\?\([0-9]*\).*/\3/p"; }
 
-all_present() {
-	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{long}:*' | wc -l)" -gt "$1" ]
-}
+all_present() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{long}:*' | wc -l)" -gt "$1" ]; }
 
 has_loaded() { cli INFO persistence | grep -q '^loading:0'; }
 
@@ -29,7 +27,6 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 
 @test "a thousand waiters keep their places over a restart, and do not storm the server that comes back" {
 	many=${CROWD:-1000}
-
 	ulimit -n 4096 2>/dev/null || skip 'this user may not have so many files open'
 	[ "$(ulimit -u)" = unlimited ] || [ "$(ulimit -u)" -gt 3000 ] || skip 'nor so many processes'
 	start_server --appendonly yes --rdbcompression no --maxclients 3000

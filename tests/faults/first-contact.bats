@@ -20,7 +20,6 @@ meets_restart() {
 
 @test "a restart of the server that takes 2 s fails none of the 60 wraps that start meanwhile" {
 	pids=() failed=0
-
 	start_server --appendonly yes
 	for ((i = 1; i <= 60; i++)); do
 		background "$FAIRLOCK" wrap -w 1m job true 2>>said

@@ -19,7 +19,6 @@ setup() {
 
 @test "with ulimit -f 0 and messages in a file each command ends with its own status" {
 	other=00000000-0000-4000-8000-000000000000:1
-
 	hold job
 	for words in '71 status' '71 log job' '71 doctor' '71 --help' '64 wrap' "76 renew --owner $other job" "76 release --owner $other job" \
 		'75 wrap -vn job true' '127 wrap -v free ./no-such-file' '126 wrap -v free ./plain' '3 wrap -v free -c "exit 3"'; do

@@ -151,7 +151,6 @@ runs_or_failed() { [ -e "$1/status" ] || (cd "$1" && group_runs); }
 # lock back; or it stops COMMAND and its child, which is in a session of its own from 13 on: from there all is as with many.
 @test "with 7 to 20 descriptors release --force ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
 	readers=()
-
 	needs_namespaces
 	for n in {7..20}; do
 		mkdir "$n"

@@ -83,9 +83,8 @@ setup() { start_in_folder; }
 	write_job
 	start_proxy "$SERVER_SOCKET"
 	hold job
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap job sh job 2>said
-	cut=$!
-	wait_until in_queue job 1
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS join_queue job sh job
+	cut=$WAITER
 	join_queue job sh -c 'cut -d " " -f 1 /proc/uptime >next'
 	next=$WAITER
 	proxy delay 60000 up

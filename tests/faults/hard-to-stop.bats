@@ -36,9 +36,7 @@ start_firstless() {
 }
 
 # no_thread PID: none of its threads lives. The zombie of the first one stays until the process is reaped.
-no_thread() {
-	[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | grep -cv "/$1\$")" = 0 ]
-}
+no_thread() { [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | grep -cv "/$1\$")" = 0 ]; }
 
 # firstless_ended STATUS: it has got TERM, and was dead when wrap ended
 firstless_ended() {

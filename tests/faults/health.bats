@@ -9,9 +9,7 @@ setup() {
 }
 
 # runs STATUS ARG...: fairlock ends with STATUS
-runs() {
-	run --separate-stderr -"$1" timeout 20 "$FAIRLOCK" "${@:2}"
-}
+runs() { run --separate-stderr -"$1" timeout 20 "$FAIRLOCK" "${@:2}"; }
 
 # says_why: standard error has one line that says what cannot be done
 says_why() {

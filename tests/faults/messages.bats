@@ -12,25 +12,17 @@ teardown() {
 }
 
 # The id of the only waiter
-waiter_id() {
-	cli ZRANGE 'fairlock_queue:{job}' 0 0
-}
+waiter_id() { cli ZRANGE 'fairlock_queue:{job}' 0 0; }
 
 # What the server keeps of the waiter's last request
-entry() {
-	cli HGET 'fairlock:{job}' "w:$(waiter_id)"
-}
+entry() { cli HGET 'fairlock:{job}' "w:$(waiter_id)"; }
 
 # The secret of that request
-secret() {
-	entry | cut -d ' ' -f 3
-}
+secret() { entry | cut -d ' ' -f 3; }
 
 # The waiter took a grant. The server knows nothing of a forged grant, so the guard may have stopped
 # COMMAND before COMMAND made its file.
-is_taken() {
-	[ -e started ] || grep -q 'lost lock job' said
-}
+is_taken() { [ -e started ] || grep -q 'lost lock job' said; }
 
 # asked_since ENTRY: the waiter has asked since the server kept ENTRY, or took a grant
 asked_since() {
@@ -98,9 +90,7 @@ below() {
 	wait_until grants
 }
 
-scripts_run() {
-	cli INFO commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'
-}
+scripts_run() { cli INFO commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'; }
 
 # flood ID: this process hears 20,000 untrue messages, and runs a script for each tenth of a second at most
 flood() {
@@ -135,16 +125,13 @@ flood() {
 
 @test "a first waiter takes no grant from the channel of plain Redisson locks" {
 	plain='redisson_lock__channel:{job}'
-
 	wait_behind_holder job touch started
 	wait_until hears "$plain"
 	refuses "$plain" "granted $(now_ms) 5000 $(now_ms) SECRET"
 	refuses "$plain" 'granted 99999999999999999999999 1125899906842624 1'
 }
 
-hears() {
-	[ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" = 1 ]
-}
+hears() { [ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" = 1 ]; }
 
 @test "a waiter whose machine and its clock were paused during the handover asks first" {
 	need_clock
@@ -152,9 +139,8 @@ hears() {
 	background env "${CLOCKED[@]}" "$DYNAMIC" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
 	paused=$!
 	wait_until in_queue job 1
-	background "$FAIRLOCK" wrap job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
-	next=$!
-	wait_until in_queue job 2
+	join_queue job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
+	next=$WAITER
 	wait_until pgrep -P "$paused"
 	below "$paused" >stopped
 	for pid in $(cat stopped); do

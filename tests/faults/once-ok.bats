@@ -59,7 +59,6 @@ END
 
 @test "when the host of the one that runs dies, the next tries after the lease, and the others wait for that" {
 	waiters=()
-
 	start_server
 	background "$FAIRLOCK" wrap -l 2s --once-ok 1h job sh -c 'echo $$ >pid; exec sleep 600' 2>said
 	wait_until test -s pid

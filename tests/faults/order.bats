@@ -22,9 +22,7 @@ enqueue() {
 }
 
 # traced COUNT: so many waiters have had their turn
-traced() {
-	[ "$(wc -l <trace)" -ge "$1" ]
-}
+traced() { [ "$(wc -l <trace)" -ge "$1" ]; }
 
 now_ns() { date +%s%N; }
 
@@ -189,9 +187,8 @@ connections_are() { test "$(proxy count)" "$@"; }
 @test "a late request whose sender has had the lock and has ended gets nothing" {
 	start_proxy "$SERVER_SOCKET"
 	run -0 "$FAIRLOCK" acquire --lease 3s job
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap --connect-timeout 500ms job true 2>said
-	waiter=$!
-	wait_until in_queue job 1
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS join_queue --connect-timeout 500ms job true
+	waiter=$WAITER
 	proxy delay 5000 up
 	wait_until connections_are -ge 2 # it has asked, and given that connection up
 	proxy delay 0 up
@@ -203,7 +200,6 @@ connections_are() { test "$(proxy count)" "$@"; }
 
 @test "on a server that lost its data the earlier waiters keep their order, whichever comes back first" {
 	newcomers=()
-
 	hold L
 	enqueue 6
 	for pid in "${WAITERS[@]}" "$HOLDER"; do

@@ -270,8 +270,7 @@ restart_under_a_queue() {
 	run_until_go
 	cut -d ' ' -f 1 begun >tokens
 	for i in 1 2 3 4 5; do
-		background "$FAIRLOCK" wrap job sh -c 'echo "$0" >>trace; echo "$FAIRLOCK_TOKEN" >>tokens' "$i"
-		wait_until in_queue job "$i"
+		join_queue job sh -c 'echo "$0" >>trace; echo "$FAIRLOCK_TOKEN" >>tokens' "$i"
 	done
 	stop_server
 	start_server "$@"

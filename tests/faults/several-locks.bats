@@ -13,14 +13,10 @@ setup() {
 }
 
 # start_several OPTION...: as start_job, under the locks a, job and z
-start_several() {
-	start_job --also a --also z "$@"
-}
+start_several() { start_job --also a --also z "$@"; }
 
 # all_free: none of these locks is held
-all_free() {
-	is_free a && is_free job && is_free z
-}
+all_free() { is_free a && is_free job && is_free z; }
 
 # ---- Lost locks
 
@@ -121,7 +117,6 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 
 @test "a renewal that the server carried out in time counts, though the wrap is stopped past the lease before" {
 	far=$PWD/far
-
 	start_proxy "$SERVER_SOCKET" "$far"
 	hold b
 	FAIRLOCK_URL=unix:$far background "$FAIRLOCK" wrap -v -l 9s --also a b true 2>said
@@ -243,7 +238,6 @@ END
 
 @test "jobs that take four locks in all 24 orders never wait for each other for ever, and never overlap" {
 	count=${ALSO_JOBS:-24} seconds=${ALSO_SECONDS:-0} orders=() jobs=() number=0
-
 	for i in {1..4}{1..4}{1..4}{1..4}; do
 		[ "$(fold -w 1 <<<"$i" | sort -u | wc -l)" != 4 ] || orders+=("$i")
 	done

@@ -139,7 +139,6 @@ all_hold_on() {
 
 @test "waiters for slots are there again after a loss of data, in their order, and none of the slots is given twice" {
 	wrappers=()
-
 	write_section
 	three_hold -l 20s --slots 3
 	for i in {1..6}; do
@@ -220,7 +219,6 @@ is_handed() {
 
 @test "sixty readers start, but for two that hang, which have their place when they wake up" {
 	PIDS=()
-
 	owner=$("$FAIRLOCK" acquire -l 5m job)
 	for i in {1..60}; do
 		join_waiters --shared job sh -c "echo $i >>order; exec sleep 600"

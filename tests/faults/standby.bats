@@ -40,9 +40,8 @@ stands_by() {
 
 @test 'only the first waiter has a guard that stands by, and the next when it becomes first' {
 	first_waits job sleep 600
-	background "$FAIRLOCK" wrap job true
-	next=$!
-	wait_until in_queue job 2
+	join_queue job true
+	next=$WAITER
 	wait_until refute pgrep -P "$next" # it had one while it took itself for the first
 	kill "$HOLDER"
 	wait_until pgrep -P "$next"

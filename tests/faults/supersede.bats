@@ -23,9 +23,7 @@ asks() {
 	WAITER=$!
 }
 
-is_queued() {
-	cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"
-}
+is_queued() { cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"; }
 
 # ran NAME...: these have run, in this order, and nothing is left but a note to a waiter that died
 ran() {
@@ -71,7 +69,6 @@ all_are_back() { [ "$(cli PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc 
 # First requests are lost on their way, too. Three that start at once do not wait for each other, so any of them may be the newest.
 @test "connections that break while one supersedes the other: each ends with 75 once, and the last one runs" {
 	pids=()
-
 	start_server
 	hold -l 10m job
 	waits before

@@ -9,14 +9,12 @@ setup() { start_in_folder; }
 
 @test "a waiter that subscribes to another channel sends a script again that the server did not know" {
 	hold job
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
+	join_queue job true
 	start_proxy "$SERVER_SOCKET"
 	# so that --verbose looks at the queue while the waiter hears that it is first
 	proxy delay 3000 up
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap -v job true 2>said
-	waiter=$!
-	wait_until in_queue job 2
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS join_queue -v job true
+	waiter=$WAITER
 	cli PUBLISH "redisson_lock__channel:{job}:$(cli ZRANGE 'fairlock_queue:{job}' 1 1)" 'first 20000'
 	wait_until grep 'heard: first 20000' said
 	refute grep 'place 2 of 2' said

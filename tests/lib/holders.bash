@@ -98,9 +98,7 @@ END
 }
 
 # nothing_wrong: no section has met another that it does not fit beside
-nothing_wrong() {
-	[ ! -s wrong ] || { cat wrong; return 1; }
-}
+nothing_wrong() { [ ! -s wrong ] || { cat wrong; return 1; }; }
 
 # in_order: the lock was granted in the order of the numbers, under tokens that grow
 in_order() {

@@ -118,14 +118,10 @@ wait_behind_holder() {
 }
 
 # has_guard WAITER: it has its guard, GUARD
-has_guard() {
-	GUARD=$(pgrep -P "$1")
-}
+has_guard() { GUARD=$(pgrep -P "$1"); }
 
 # holds_lock PID [NAME]: the wrapper with this process id holds the lock
-holds_lock() {
-	[[ $(cli HKEYS "${2-job}") == *:"$1" ]]
-}
+holds_lock() { [[ $(cli HKEYS "${2-job}") == *:"$1" ]]; }
 
 # ---- A wrap that takes several locks
 
@@ -196,9 +192,7 @@ got_only() {
 
 # set_clock [MS]: makes the file `clock`; the clocks of the processes that use it show from now on what ms() printed as MS
 # shellcheck disable=SC2120
-set_clock() {
-	python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"
-}
+set_clock() { python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"; }
 
 # need_clock: makes the file `clock`, and sets CLOCKED, the environment in which a program shows this clock, and DYNAMIC, the program
 # that does: the static one loads no libraries.
@@ -262,9 +256,7 @@ print(int(time.time() * 1000), int(time.monotonic() * 1000))' "$1.watched" "${@:
 }
 
 # queued_id NAME PLACE: the id at this place of the queue, from 0
-queued_id() {
-	cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"
-}
+queued_id() { cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"; }
 
 # The ids of the waiters for `long` that are connected, in order
 present_ids() {

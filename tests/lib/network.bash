@@ -1,14 +1,5 @@
 # Two hosts and a wire between them that can be cut: `load helpers`, then `load network`.
 #
-#   @test "..." {
-#       new_network                               # not in setup_file, since it may skip the test
-#       start_far_server                          # `cli` reaches it even if the wire is cut
-#       export FAIRLOCK_URL=$FAR_URL
-#       background "$NEAR" "$FAIRLOCK" wrap job sleep 600
-#       cut_wire                                  # or in one direction: cut_wire near, cut_wire far
-#       mend_wire
-#   }
-#
 # The hosts are network namespaces. They share files, processes and the clock with the test.
 #
 # NEAR, FAR            programs: "$NEAR" COMMAND... runs COMMAND on that host, in the same process
@@ -22,7 +13,7 @@ no_card=02:00:00:00:00:99
 # What the system says of a host that cannot be reached, in the words of glibc or of musl.
 TIMED_OUT='(Connection|Operation) timed out'
 
-# The kernel removes both hosts when their two processes have ended.
+# Not in setup_file, since it may skip the test. The kernel removes both hosts when their two processes have ended.
 new_network() {
 	local user=()
 

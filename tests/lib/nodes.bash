@@ -367,9 +367,7 @@ new_sentinel() {
 
 # hurry PORT: this sentinel looks and talks more often than its file could make it (Redis 6.2
 # cannot), and is not paralysed for 30 s when the machine was busy.
-hurry() {
-	node_cli "$1" SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 250 TILT-PERIOD 1000 >/dev/null
-}
+hurry() { node_cli "$1" SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 250 TILT-PERIOD 1000 >/dev/null; }
 
 # asks the master
 master_cli() { node_cli "$(master_port)" "$@"; }
@@ -442,9 +440,7 @@ fail_over() {
 promote() { node_does "$(awake $SENTINEL_PORTS | head -n 1)" SENTINEL FAILOVER mymaster; }
 
 # fairlock finds its server through these sentinels.
-use_sentinels() {
-	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
-}
+use_sentinels() { export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s; }
 
 # own_sentinels [OPTION...]: sentinels and servers of which this test may kill some
 own_sentinels() {

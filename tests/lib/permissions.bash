@@ -19,14 +19,6 @@ rule() {
 
 acl() { env -u FAIRLOCK_PASSWORD FAIRLOCK_URL=redis://lock.example.com "$FAIRLOCK" doctor --acl "$@"; }
 
-# start_on NAME: starts a server of this kind
-start_on() {
-	[ "$1" = system ] || use_server "$1"
-	start_server
-	cli --raw EVAL 'return redis.acl_check_cmd and 1 or 0' 0 | grep -qx 1 ||
-		skip 'this server cannot be asked what a user may do: it is older than Redis 7'
-}
-
 # permit USER WORD...: gives USER these permissions and no others
 permit() {
 	local user=$1
@@ -46,13 +38,9 @@ permit_as_told() {
 }
 
 # become USER: fairlock runs as this user from now on
-become() {
-	export FAIRLOCK_URL="unix:$SERVER_SOCKET?user=$1" FAIRLOCK_PASSWORD=SECRET
-}
+become() { export FAIRLOCK_URL="unix:$SERVER_SOCKET?user=$1" FAIRLOCK_PASSWORD=SECRET; }
 
-nothing_was_denied() {
-	assert_equal "$(cli ACL LOG)" ''
-}
+nothing_was_denied() { assert_equal "$(cli ACL LOG)" ''; }
 
 # named WORD: the message in $output names what this word of a rule permits
 named() {

@@ -48,9 +48,7 @@ setup_file() {
 	done
 }
 
-teardown_file() {
-	stop_server
-}
+teardown_file() { stop_server; }
 
 # set_clock_to US: the server's clock shows this time
 set_clock_to() {
@@ -64,9 +62,7 @@ set_clock_to() {
 }
 
 # later MS: so much time passes; or the clock is set back, if MS is negative
-later() {
-	set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000))
-}
+later() { set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000)); }
 
 # A node of a cluster waits a while before it serves.
 cluster_is_up() {
@@ -93,9 +89,7 @@ shown() {
 }
 
 # The server is of version 7 or later.
-knows_sharded() {
-	! "$SERVER" --version | grep -q ' v=[0-6]\.'
-}
+knows_sharded() { ! "$SERVER" --version | grep -q ' v=[0-6]\.'; }
 
 # The next test finds an empty server without subscribers.
 teardown() {
@@ -177,14 +171,10 @@ acquire() {
 }
 
 # ask ID [WORD=VALUE...]: a waiter's sign of life, a request with its ticket
-ask() {
-	acquire "$1" "old_ticket=${ticket[$1]}" "${@:2}"
-}
+ask() { acquire "$1" "old_ticket=${ticket[$1]}" "${@:2}"; }
 
 # come_back ID [WORD=VALUE...]: the same over a new connection
-come_back() {
-	ask "$1" again=1 "${@:2}"
-}
+come_back() { ask "$1" again=1 "${@:2}"; }
 
 release() {
 	local id=$1 request=$1 mode=own holder_token='' again=0 min='' strays=0 status='' cause='' only='' by='' list=''
@@ -262,9 +252,7 @@ old_data() {
 }
 
 # answered WORD...: the last answer begins with these words
-answered() {
-	[[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"
-}
+answered() { [[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"; }
 
 # between LEAST NUMBER MOST: NUMBER is neither less nor more
 between() {
@@ -291,9 +279,7 @@ key_holders() { echo "fairlock_holders:$(braced)"; }
 channel() { echo "redisson_lock__channel:$(braced)"; }
 
 # The ids of those who wait, in order.
-waiting() {
-	on_keys EVALSHA "$SHA_look" "$(channel)" queue | sed -n '1~6p' | paste -sd ' '
-}
+waiting() { on_keys EVALSHA "$SHA_look" "$(channel)" queue | sed -n '1~6p' | paste -sd ' '; }
 
 # place_of ID: the entry of Redisson's list that is its place: of ours, the last marker with a ticket that is not larger
 place_of() {
@@ -308,14 +294,10 @@ place_of() {
 }
 
 # The ids in the list, by name.
-listed() {
-	cli LRANGE "$(key_queue)" 0 -1 | sort | paste -sd ' '
-}
+listed() { cli LRANGE "$(key_queue)" 0 -1 | sort | paste -sd ' '; }
 
 # The ids in the sorted set, by name.
-scored() {
-	cli ZRANGE "$(key_timeouts)" 0 -1 | sort | paste -sd ' '
-}
+scored() { cli ZRANGE "$(key_timeouts)" 0 -1 | sort | paste -sd ' '; }
 
 # queue_is ID...: exactly these ids wait, in this order; list and sorted set agree
 queue_is() {
@@ -323,18 +305,12 @@ queue_is() {
 	assert_equal "$(scored)" "$(listed)"
 }
 
-owner() {
-	cli HKEYS "$lock"
-}
+owner() { cli HKEYS "$lock"; }
 
-holds() {
-	cli HVALS "$lock"
-}
+holds() { cli HVALS "$lock"; }
 
 # holders: the owner ids of several holders whose leases go on, by name
-holders() {
-	cli ZRANGEBYSCORE "$(key_holders)" "($(now_ms)" +inf | sort | paste -sd ' '
-}
+holders() { cli ZRANGEBYSCORE "$(key_holders)" "($(now_ms)" +inf | sort | paste -sd ' '; }
 
 # agree: key 1 and the sorted set of the holders live until the last lease ends
 agree() {
@@ -392,9 +368,7 @@ if string.find(redis.call("HKEYS", KEYS[1])[1] or "", "^fairlock:") and redis.ca
 end
 return "well"'
 
-all_well() {
-	assert_equal "$(on_keys EVAL "$invariants")" well
-}
+all_well() { assert_equal "$(on_keys EVAL "$invariants")" well; }
 
 # ---- Waiters that are present, by their subscriptions, and what they are told
 
@@ -411,13 +385,9 @@ subscribers() {
 	cli PUBSUB "$count" "$1" | tail -n 1
 }
 
-listens() {
-	[ "$(subscribers "$(channel):$1")" = 1 ]
-}
+listens() { [ "$(subscribers "$(channel):$1")" = 1 ]; }
 
-listens_not() {
-	[ "$(subscribers "$(channel):$1")" = 0 ]
-}
+listens_not() { [ "$(subscribers "$(channel):$1")" = 0 ]; }
 
 # listen ID CHANNEL...: writes down what comes in on these channels
 listen() {
@@ -448,9 +418,7 @@ listen_by_pattern() {
 	wait_until has_pattern
 }
 
-has_pattern() {
-	[ "$(cli PUBSUB NUMPAT)" = 1 ]
-}
+has_pattern() { [ "$(cli PUBSUB NUMPAT)" = 1 ]; }
 
 # present ID...: each listens to its own channel
 present() {
@@ -497,23 +465,15 @@ heard() {
 }
 
 # marks_of ID: how often it has heard that a test reads its messages
-marks_of() {
-	grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true
-}
+marks_of() { grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true; }
 
-has_more_marks() {
-	[ "$(marks_of "$1")" -gt "$2" ]
-}
+has_more_marks() { [ "$(marks_of "$1")" -gt "$2" ]; }
 
 # told ID MESSAGES: it got these, joined by commas, and no others
-told() {
-	assert_equal "$(heard "$1" | paste -sd ,)" "$2"
-}
+told() { assert_equal "$(heard "$1" | paste -sd ,)" "$2"; }
 
 # is_told ID MESSAGE: the last one that it got is this
-is_told() {
-	assert_equal "$(heard "$1" | tail -n 1)" "$2"
-}
+is_told() { assert_equal "$(heard "$1" | tail -n 1)" "$2"; }
 
 # queue_up ID...: each is present and queues
 queue_up() {
@@ -572,19 +532,13 @@ handed() {
 # ---- Waiters with --once-ok
 
 # succeed ID [WORD=VALUE...]: its COMMAND ends with 0
-succeed() {
-	release "$1" status=0 cause=exit "${@:2}"
-}
+succeed() { release "$1" status=0 cause=exit "${@:2}"; }
 
 # is_told_to_ask ID: a message says that something has changed
-is_told_to_ask() {
-	[[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]
-}
+is_told_to_ask() { [[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]; }
 
 # is_told_first ID: the last message says that there may be room for it, or that it is its turn
-is_told_first() {
-	[[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]
-}
+is_told_first() { [[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]; }
 
 # many COUNT [SECRET]: waiters w1 to wCOUNT with --once-ok are present and queue in this order
 many() {
@@ -608,9 +562,7 @@ asks_newest() {
 }
 
 # asks_again ID [WORD=VALUE...]: the sign of life of one that does
-asks_again() {
-	ask "$1" newest="${SINCE[$1]-0}" "${@:2}"
-}
+asks_again() { ask "$1" newest="${SINCE[$1]-0}" "${@:2}"; }
 
 # superseded_events: the fields of these events in the log, "owner by waited actor", one a line
 superseded_events() {
@@ -674,9 +626,7 @@ end
 '
 
 # redisson_takes ID: its tryLock that does not wait
-redisson_takes() {
-	on_keys EVAL "$redisson_parts"'return take(ARGV[1], 300000) and "granted" or "no"' "$1"
-}
+redisson_takes() { on_keys EVAL "$redisson_parts"'return take(ARGV[1], 300000) and "granted" or "no"' "$1"; }
 
 redisson_lock="$redisson_parts"'
 local id, patience, now = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -693,9 +643,7 @@ redis.call("RPUSH", KEYS[2], id)
 return "queued"'
 
 # redisson_asks ID PATIENCE ANSWER: its tryLock that waits, at first and each time it is woken
-redisson_asks() {
-	assert_equal "$(on_keys EVAL "$redisson_lock" "$1" "$2" "$(now_ms)")" "$3"
-}
+redisson_asks() { assert_equal "$(on_keys EVAL "$redisson_lock" "$1" "$2" "$(now_ms)")" "$3"; }
 
 redisson_leave='
 local behind = false
@@ -709,9 +657,7 @@ redis.call("ZREM", KEYS[3], ARGV[1])
 redis.call("LREM", KEYS[2], 0, ARGV[1])'
 
 # redisson_gives_up ID PATIENCE
-redisson_gives_up() {
-	on_keys EVAL "$redisson_leave" "$1" "$2"
-}
+redisson_gives_up() { on_keys EVAL "$redisson_leave" "$1" "$2"; }
 
 # redisson_sweeps [MS]: drops the waiters at the head that are dead by a clock that is MS ahead
 redisson_sweeps() {

@@ -181,9 +181,7 @@ waits_at() {
 }
 
 # The number of holds that the log calls broken. (An earlier test may have broken some.)
-broken_locks() {
-	"$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'
-}
+broken_locks() { "$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'; }
 
 # A release would hand the lock over, but the node refuses its key, which has just gone.
 @test "a release while the slot begins to move tells the first waiter, which keeps its place" {
@@ -218,9 +216,7 @@ broken_locks() {
 	assert_equal "$(broken_locks)" "$before"
 }
 
-job_is_gone() {
-	! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | grep -qx job
-}
+job_is_gone() { ! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | grep -qx job; }
 
 # ---- Failover
 
@@ -265,7 +261,6 @@ job_is_gone() {
 
 @test "when a cluster's slot moves, holders keep the lock's slots and go to the new node with their waiters" {
 	pids=()
-
 	for _ in 1 2 3; do
 		join_holders -l 20s --slots 3 job
 		pids+=("$HOLDER")

@@ -1,4 +1,4 @@
-# The server of fairlock-server.service, as systemd starts it, with the system's server and with those of .ci/servers. What
+# The server of fairlock-server.service, as systemd starts it. What
 # its clients may do, what it listens on, and which settings it refuses. The unit is tested in tests/deb.
 
 load ../lib/helpers
@@ -14,9 +14,8 @@ setup() {
 	export HOME=$PWD
 }
 
-# serve [SERVER]: starts it with the files `conf` and `settings` in this folder. Sets SERVED.
+# serve: starts it with the files `conf` and `settings` in this folder. Sets SERVED.
 serve() {
-	[ "${1:-system}" = system ] || use_server "$1"
 	mkdir -p bin
 	printf '#!/bin/sh\nexec "%s" "$@"\n' "$SERVER" >bin/redis-server
 	chmod +x bin/redis-server
@@ -50,6 +49,12 @@ refuses() {
 	[ ! -e state/server.conf ]
 }
 
+# refuses_url URL CAUSE
+refuses_url() {
+	echo "url = $1" >conf
+	refuses "cannot serve the url in $PWD/conf: $2"
+}
+
 # words_of_default: prints what the running server says that its clients may do, as words of a rule. (Valkey 9.1 has
 # databases, too; SELECT is refused.)
 words_of_default() {
@@ -60,13 +65,13 @@ words_of_default() {
 @test "the clients of fairlock-server may do the same as the rule for all locks, word for word" {
 	assert_equal "$(sed -n "/^rule='/,/'\$/p" "$PROGRAM" | sed -E "s/rule=//; s/'//g" | xargs -n 1 | sort)" \
 		"$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
-	serve system
+	serve
 	assert_equal "$(words_of_default)" "$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
 	assert_equal "$(as_admin ACL USERS | sort | paste -sd ' ')" 'admin default'
 }
 
 @test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
-	serve system
+	serve
 	background "$FAIRLOCK" log --follow --json >followed
 	use_all job
 	use_all 'a {b} c'
@@ -93,22 +98,18 @@ words_of_default() {
 	run -1 grep -rqF "$(<state/admin.password)" state/server.conf log
 }
 
-check_restart() {
-	local owner
-
-	serve "$1"
-	owner=$("$FAIRLOCK" acquire --lease 1h job)
-	end_served "$2"
-	serve "$1"
-	run -0 "$FAIRLOCK" status --raw --noheadings -o STATE,OWNER job
-	assert_output "held $owner"
-	"$FAIRLOCK" renew --owner "$owner" job
-}
-
 @test "a lock on fairlock-server survives that the server is stopped or killed" {
-	check_restart system TERM
-	"$FAIRLOCK" release --force job
-	check_restart system KILL
+	for signal in TERM KILL; do
+		serve
+		owner=$("$FAIRLOCK" acquire --lease 1h job)
+		end_served "$signal"
+		serve
+		run -0 "$FAIRLOCK" status --raw --noheadings -o STATE,OWNER job
+		assert_output "held $owner"
+		"$FAIRLOCK" renew --owner "$owner" job
+		"$FAIRLOCK" release --force job
+		end_served
+	done
 }
 
 @test "without a URL with TCP in the configuration file, the server listens on its socket alone" {
@@ -151,33 +152,27 @@ check_restart() {
 
 @test "fairlock-server refuses a URL that it cannot serve, with status 78, and does not print the password" {
 	for url in redis://127.0.0.1 redis://127.0.0.1:7000/0 'redis://:@127.0.0.1'; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: it has no password: write redis://:PASSWORD@HOST"
+		refuses_url "$url" "it has no password: write redis://:PASSWORD@HOST"
 	done
 	for url in redis://jobs:SESAME@127.0.0.1 'redis://SESAME@127.0.0.1' redis://@127.0.0.1; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: the server knows no user of this name: write redis://:PASSWORD@HOST"
+		refuses_url "$url" "the server knows no user of this name: write redis://:PASSWORD@HOST"
 	done
 	for url in redis://:SESAME@one,two redis://:SESAME@127.0.0.1/3 redis://:SESAME@ 'redis://:SESAME@*' redis://:SESAME@-one \
 		'redis://:SESAME@one two'; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: it has not the form redis://:PASSWORD@HOST[:PORT]"
+		refuses_url "$url" "it has not the form redis://:PASSWORD@HOST[:PORT]"
 	done
 	for url in redis://:SESAME@one: redis://:SESAME@one:7x redis://:SESAME@one:0 redis://:SESAME@one:65536 \
 		redis://:SESAME@one:99999999999999999999; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: its port is no number from 1 to 65535"
+		refuses_url "$url" "its port is no number from 1 to 65535"
 	done
 	for url in redis+sentinel://:SESAME@one/main unix:/elsewhere/socket REDIS://:SESAME@one '"redis://:SESAME@one"' one; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: it is neither unix:$PWD/run/socket nor redis://:PASSWORD@HOST[:PORT]"
+		refuses_url "$url" "it is neither unix:$PWD/run/socket nor redis://:PASSWORD@HOST[:PORT]"
 	done
-	echo 'url = redis://:SESAME%41@one' >conf
-	refuses "cannot serve the url in $PWD/conf: its password has a %: write it as password = TEXT, or into a password-file"
-	printf 'url = redis://one\npassword-file = /nonexistent\n' >conf
-	refuses 'cannot read /nonexistent: let the group fairlock read it, outside of /home, /root and /tmp'
-	printf 'url = redis://one\npassword-file = /\n' >conf
-	refuses 'cannot read /: let the group fairlock read it, outside of /home, /root and /tmp'
+	refuses_url 'redis://:SESAME%41@one' "its password has a %: write it as password = TEXT, or into a password-file"
+	for file in /nonexistent /; do
+		printf 'url = redis://one\npassword-file = %s\n' "$file" >conf
+		refuses "cannot read $file: let the group fairlock read it, outside of /home, /root and /tmp"
+	done
 	: >empty
 	printf 'url = redis://one\npassword-file = %s/empty\n' "$PWD" >conf
 	refuses "cannot use $PWD/empty: it has no password"

@@ -8,13 +8,9 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-folder() {
-	echo "$HOME_DIR"/.local/state/fairlock/*
-}
+folder() { echo "$HOME_DIR"/.local/state/fairlock/*; }
 
-local_cli() {
-	at_home sh -c 'cd "$1" && shift && exec "$@"' sh "$(folder)" "$CLI" -s socket "$@"
-}
+local_cli() { at_home sh -c 'cd "$1" && shift && exec "$@"' sh "$(folder)" "$CLI" -s socket "$@"; }
 
 @test "the server's folder and those above it belong to the user alone, whatever the umask" {
 	for mask in 000 077 777; do
@@ -114,9 +110,7 @@ kill_server() {
 	wait_until server_is_gone
 }
 
-server_is_gone() {
-	[ "$(at_home "$local_program" pid)" = 0 ]
-}
+server_is_gone() { [ "$(at_home "$local_program" pid)" = 0 ]; }
 
 @test "the server starts from an empty environment and from closed descriptors" {
 	pid=$(at_home env -i "$local_program" start)

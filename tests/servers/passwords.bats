@@ -38,7 +38,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 
 @test "on one level FAIRLOCK_PASSWORD goes first, then a password file, then the URL" {
 	right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
-
 	echo wrong >wrong
 	export REDISCLI_AUTH=wrong
 	run -0 "$FAIRLOCK" wrap -u "$wrong" --password-file file job true

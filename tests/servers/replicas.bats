@@ -24,9 +24,7 @@ use_master() {
 }
 
 # No holder and no waiter is left; only keys that may outlive a lock are there.
-nothing_left() {
-	[ -z "$(node_cli "$MASTER" --raw KEYS '*' | grep -v '^fairlock')" ]
-}
+nothing_left() { [ -z "$(node_cli "$MASTER" --raw KEYS '*' | grep -v '^fairlock')" ]; }
 
 # waiting_for_replicas COUNT: COUNT clients of the master are in WAIT
 waiting_for_replicas() {

@@ -9,18 +9,16 @@ setup() {
 	BAD=$(free_port)
 }
 
-is_there() { : </dev/tcp/127.0.0.1/"$BAD"; }
-
 # good: a cluster on PORT, the second of two seeds
 good() {
 	start_lone_cluster --port "$PORT" --bind 127.0.0.1
 	export FAIRLOCK_CONNECT_TIMEOUT=2s FAIRLOCK_URL=redis://127.0.0.1:$BAD,127.0.0.1:$PORT
 }
 
-# serves: each command uses the second seed
-serves() {
-	local owner
-
+@test "the first of two seeds is an HTTP server: the second serves" {
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$BAD" http
+	wait_until is_taken "$BAD"
+	good
 	run -7 timeout 20 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	assert_output ''
 	owner=$(timeout 20 "$FAIRLOCK" acquire job)
@@ -31,13 +29,6 @@ serves() {
 	run timeout 20 "$FAIRLOCK" doctor
 	[ "$status" -le 1 ]
 	assert_output --partial "127.0.0.1:$PORT"
-}
-
-@test "the first of two seeds is an HTTP server: the second serves" {
-	background python3 "$TESTS_DIR/lib/nonsense.py" "$BAD" http
-	wait_until is_there
-	good
-	serves
 }
 
 # refused URL COMMAND...: the server of the test, which is no cluster, keeps no trace of it
@@ -67,7 +58,7 @@ refused() {
 @test "a holder whose cluster is gone writes nothing to the next host of the list, which is no cluster" {
 	good
 	background "$SERVER" --port "$BAD" --bind 127.0.0.1 --save '' --dir "$PWD" >/dev/null
-	wait_until is_there
+	wait_until is_taken "$BAD"
 	"$FAIRLOCK" wrap -u "redis://127.0.0.1:$BAD" job true # it knows the scripts
 	"$CLI" -p "$BAD" FLUSHALL >/dev/null
 	export FAIRLOCK_URL=redis://127.0.0.1:$PORT,127.0.0.1:$BAD

@@ -69,9 +69,7 @@ seeds() { printf '10.77.0.3:1,10.77.0.4:1,10.77.0.5:1,10.77.0.6:1,10.77.0.7:1%s'
 	done
 }
 
-was_granted_and_left() {
-	[ "$(cli HGET 'fairlock:{job}' n:granted)" = 2 ] && [ "$(cli EXISTS job)" = 0 ]
-}
+was_granted_and_left() { [ "$(cli HGET 'fairlock:{job}' n:granted)" = 2 ] && [ "$(cli EXISTS job)" = 0 ]; }
 
 @test "a server that hung beyond the connect timeout gives the lock to no dead process when it goes on" {
 	start_server
@@ -92,9 +90,8 @@ was_granted_and_left() {
 	start_lone_cluster --port "$port" --bind 127.0.0.1
 	start_proxy "127.0.0.1:$port"
 	owner=$("$FAIRLOCK" acquire -l 10m job)
-	background "$FAIRLOCK" wrap --connect-timeout 2s -u "redis://$PROXY_ADDRESS,127.0.0.1:1" job touch ran
-	waiter=$!
-	wait_until in_queue job 1
+	join_queue --connect-timeout 2s -u "redis://$PROXY_ADDRESS,127.0.0.1:1" job touch ran
+	waiter=$WAITER
 	proxy delay 1400 up
 	proxy reset
 	"$FAIRLOCK" release --owner "$owner" job

@@ -11,9 +11,7 @@ setup() {
 }
 
 # hosts_or_skip: stands in a test that uses with_hosts
-hosts_or_skip() {
-	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
-}
+hosts_or_skip() { unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'; }
 
 # with_hosts NAME COMMAND...: runs COMMAND where NAME is 127.0.0.1
 with_hosts() {
@@ -111,7 +109,6 @@ with_hosts() {
 
 @test "fairlock shows its certificate to a server that wants one" {
 	client=(--tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key")
-
 	start_tls_server --tls-auth-clients yes
 	tls_acquires "${client[@]}"
 	cli CONFIG SET tls-protocols TLSv1.2
@@ -147,7 +144,6 @@ with_hosts() {
 
 @test "a TLS file that is missing or something else gives status 78 with option and file" {
 	client=(--tls-cert "$TLS_DIR/client.crt")
-
 	start_tls_server
 	echo nonsense >nonsense
 	: >empty
@@ -167,7 +163,6 @@ with_hosts() {
 
 @test "a key with a password is refused, and fairlock does not ask for the password" {
 	client=(--tls-cert "$TLS_DIR/client.crt")
-
 	openssl ec -aes128 -passout pass:sesame -in "$TLS_DIR/client.key" -out old.key
 	openssl pkcs8 -topk8 -passout pass:sesame -in "$TLS_DIR/client.key" -out new.key
 	start_tls_server
