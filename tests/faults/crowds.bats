@@ -6,16 +6,6 @@ load ../lib/jobs
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# start_waiters COUNT: COUNT waiters queue for `long`
-start_waiters() {
-	local i
-
-	for ((i = 0; i < $1; i++)); do
-		background "$FAIRLOCK" wrap long sh -c 'echo "$FAIRLOCK_OWNER" >>trace' 2>>waiters.said
-	done
-	wait_until in_queue long "$1"
-}
-
 # stat_of FIELD: this field of INFO
 stat_of() { cli INFO everything | sed -n "s/^$1:\(\(calls\|count\)=\)\?\([0-9]*\).*/\3/p"; }
 
@@ -35,7 +25,10 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 	background "$FAIRLOCK" wrap -l 10m long sh -c 'while [ ! -e go ]; do sleep 0.1; done'
 	LONG=$!
 	wait_until "$FAIRLOCK" status -q long
-	WAIT_S=60 start_waiters $many
+	for ((i = 0; i < many; i++)); do
+		background "$FAIRLOCK" wrap long sh -c 'echo "$FAIRLOCK_OWNER" >>trace' 2>>waiters.said
+	done
+	WAIT_S=60 wait_until in_queue long $many
 	cli BGREWRITEAOF >/dev/null
 	wait_until aof_is_rewritten
 	before=$(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1)

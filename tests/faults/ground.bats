@@ -9,15 +9,6 @@ setup() { start_in_folder; }
 
 # ---- /proc ----
 
-# start_group GROUND OPTION...: runs it there under a lock with the name of GROUND, in a folder of that name
-start_group() {
-	mkdir "$1"
-	cd "$1" || return
-	write_group
-	on_ground "$1" "$FAIRLOCK" wrap "${@:2}" "$1" bash group
-	wait_until group_runs || { cat said; return 1; }
-}
-
 # group_ended STATUS: wrap ends with this status, and COMMAND and its child are dead
 group_ended() {
 	wait_until ended "$ALIVE"
@@ -67,12 +58,16 @@ warned() {
 	done
 }
 
-# group_dies GROUND HOW STATUS OPTION...: start_group, and HOW ends it. wrap ends with STATUS, and nothing of COMMAND lives when a
+# group_dies GROUND HOW STATUS OPTION...: `wrap OPTION...` has COMMAND there under a lock with the name of GROUND, and HOW ends it. wrap ends with STATUS, and nothing of COMMAND lives when a
 # second is over for a broken lock, or else when the lease is.
 group_dies() {
 	local until stopper
 
-	start_group "$1" "${@:4}"
+	mkdir "$1"
+	cd "$1" || return
+	write_group
+	on_ground "$1" "$FAIRLOCK" wrap "${@:4}" "$1" bash group
+	wait_until group_runs || { cat said; return 1; }
 	until=$(($(us) + $(cli PTTL "$1") * 1000))
 	case $2 in
 	force)

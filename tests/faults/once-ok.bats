@@ -1,5 +1,4 @@
 # --once-ok: of many who start at one moment one succeeds, whatever fails meanwhile, and the others go on then.
-
 load ../lib/helpers
 load ../lib/holders
 

@@ -2,7 +2,6 @@
 # same locks in all orders.
 #
 # ALSO_JOBS: how many jobs there are in the crowd; ALSO_SECONDS: and for how long new ones come. 200 and 60 for a thorough run
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
@@ -220,9 +219,14 @@ heartbeat='trap "" TERM; while :; do date +%s%N >beat.new; mv beat.new beat; sle
 
 # ---- Crowds
 
-# write_pair: writes the COMMAND `pair NUMBER A B C...`, which must be alone in each of these locks
-write_pair() {
-	mkdir -p in
+@test "jobs that take four locks in all 24 orders never wait for each other for ever, and never overlap" {
+	count=${ALSO_JOBS:-24} seconds=${ALSO_SECONDS:-0} orders=() jobs=() number=0
+	for i in {1..4}{1..4}{1..4}{1..4}; do
+		[ "$(fold -w 1 <<<"$i" | sort -u | wc -l)" != 4 ] || orders+=("$i")
+	done
+	assert_equal "${#orders[@]}" 24
+	# It must be alone in each of these locks.
+	mkdir in
 	cat >pair <<'END'
 number=$1
 shift
@@ -234,15 +238,6 @@ sleep 0.01
 for lock; do rmdir "in/$lock"; done
 echo "$number" >>ran
 END
-}
-
-@test "jobs that take four locks in all 24 orders never wait for each other for ever, and never overlap" {
-	count=${ALSO_JOBS:-24} seconds=${ALSO_SECONDS:-0} orders=() jobs=() number=0
-	for i in {1..4}{1..4}{1..4}{1..4}; do
-		[ "$(fold -w 1 <<<"$i" | sort -u | wc -l)" != 4 ] || orders+=("$i")
-	done
-	assert_equal "${#orders[@]}" 24
-	write_pair
 	until=$((SECONDS + seconds))
 	while ((number < count || SECONDS < until)); do
 		((number < count)) || wait -n -p one "${jobs[@]}"

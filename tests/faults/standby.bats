@@ -1,6 +1,5 @@
 # The first waiter has its guard ready, so that little is left to do when its turn comes. COMMAND must not notice it, and neither may
 # others.
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
@@ -139,17 +138,14 @@ stands_by() {
 	done
 }
 
-# forks_slowly WORD...: a `wrap WORD...` far from its server that sleeps 0.5 s after its first fork
-forks_slowly() {
+@test 'COMMAND has the lock or does not run if --wait ends before the wrapper goes on after its fork' {
 	"$FAIRLOCK" wrap job true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 20
+	# The wrapper sleeps 0.5 s after its first fork.
 	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run strace -qq -e trace=fork,clone \
-		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap "$@"
-}
-
-@test 'COMMAND has the lock or does not run if --wait ends before the wrapper goes on after its fork' {
-	forks_slowly -w 0.2 job sh -c '"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
+		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap -w 0.2 job sh -c \
+		'"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
 	assert_success
 	assert_equal "$(cat ran)" $'holds\nholds'
 	nothing_left

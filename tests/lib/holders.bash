@@ -66,11 +66,6 @@ consistent() {
 	assert_equal "$slots" "$(uniq <<<"$slots")"
 }
 
-# event_of PID: prints the last event of this process in the log
-event_of() {
-	"$FAIRLOCK" log --json job | jq -r --argjson pid "$1" '[.log[] | select(.pid == $pid)] | last | .event'
-}
-
 # write_section: writes the COMMAND `section NUMBER SECONDS x|s|slot` into this folder. It says so in `wrong` if it meets a
 # holder that it does not fit beside, and leaves a line `NUMBER MODE TOKEN SLOT` in `trace`. It marks first that it is in,
 # and then looks for the others: of two that overlap, one sees the other. `trace.in` is there while a Redisson client

@@ -258,26 +258,19 @@ print(int(time.time() * 1000), int(time.monotonic() * 1000))' "$1.watched" "${@:
 # queued_id NAME PLACE: the id at this place of the queue, from 0
 queued_id() { cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"; }
 
-# The ids of the waiters for `long` that are connected, in order
-present_ids() {
-	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs
+# all_back: the waiters for `long` that are connected are those of QUEUE, in this order
+all_back() {
+	[ "$(FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs)" = "$QUEUE" ]
 }
 
-all_back() { [ "$(present_ids)" = "$QUEUE" ]; }
-
-# says_only_outages FILE: it says that an outage begins and ends, and nothing else
-says_only_outages() {
+# The holder of `long` has its first grant, ends with 0, and has only said that an outage begins and ends.
+long_ends_well() {
 	local away='does not (answer|renew it); sh is stopped at .* unless it does$' back='answers again; sh goes on$'
 
-	run -1 grep -vE "^fairlock: lock long: [^ ]+ ($away|$back)" "$1"
-	[ "$(grep -cE "$back" "$1")" -le "$(grep -cE "$away" "$1")" ]
-}
-
-# The holder of `long` has its first grant, ends with 0 and has said nothing but that.
-long_ends_well() {
 	still_runs "$LONG"
 	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
 	touch go
 	ends_with 0 "$LONG"
-	says_only_outages long.said
+	run -1 grep -vE "^fairlock: lock long: [^ ]+ ($away|$back)" long.said
+	[ "$(grep -cE "$back" long.said)" -le "$(grep -cE "$away" long.said)" ]
 }

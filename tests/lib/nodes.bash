@@ -408,18 +408,13 @@ sentinels_are_ready() {
 	servers_are_ready && master=$(master_port) && is_awake "$master" || return
 	for port in $(awake $SENTINEL_PORTS); do
 		printf '%s\n' 'SENTINEL CKQUORUM mymaster' 'SENTINEL MASTER mymaster' 'SENTINEL REPLICAS mymaster' |
-			node_cli "$port" | paste -sd ' ' | sees_all "$master" || return
+			node_cli "$port" | paste -sd ' ' | awk -v port="$master" '
+				/^OK 3 usable Sentinels/ && $0 ~ " port " port " .* flags master .* num-slaves 2 num-other-sentinels 2 " {
+					exit gsub(" flags slave ", "") != 2 || gsub(" master-link-status ok ", "") != 2 ||
+						gsub(" master-port " port " ", "") != 2
+				}
+				{ exit 1 }' || return
 	done
-}
-
-# sees_all PORT: a sentinel's answers name the master at PORT, its replicas and the other sentinels
-sees_all() {
-	awk -v port="$1" '
-		/^OK 3 usable Sentinels/ && $0 ~ " port " port " .* flags master .* num-slaves 2 num-other-sentinels 2 " {
-			exit gsub(" flags slave ", "") != 2 || gsub(" master-link-status ok ", "") != 2 ||
-				gsub(" master-port " port " ", "") != 2
-		}
-		{ exit 1 }'
 }
 
 # Makes a replica the master, without a loss of what is replicated. A sentinel gives up a failover that takes longer than 3 s, as on a

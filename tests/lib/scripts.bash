@@ -103,11 +103,10 @@ teardown() {
 	cli FLUSHALL >/dev/null
 }
 
-# keys_of_lock: sets `keys` to those that a request on `lock` declares: the seventh one only if it wants a hold beside
+# keys_of_lock: sets `in` to what is in braces in the keys, and `keys` to those that a request on `lock` declares: the seventh one only if it wants a hold beside
 # others (want), or has one (hold_mode)
 keys_of_lock() {
-	local in=$lock
-
+	in=$lock
 	[[ $in = *'{'* ]] || in="{$in}"
 	keys=("$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" "fairlock:$in" "fairlock_log:$in"
 		"fairlock_queue:$in")
@@ -116,7 +115,7 @@ keys_of_lock() {
 
 # on_keys EVAL|EVALSHA TEXT|SHA ARG...: runs a script on the keys of `lock`
 on_keys() {
-	local keys
+	local in keys
 
 	keys_of_lock
 	cli "$1" "$2" "${#keys[@]}" "${keys[@]}" "${@:3}"
@@ -124,14 +123,14 @@ on_keys() {
 
 # script NAME ARG...: calls the script; ARG... are its ARGV[2] and on
 script() {
-	local sha in=$lock
+	local sha in keys
 
 	case $1 in
 	status | queue | view | log) set -- look "$@" ;;
 	esac
 	sha=SHA_$1
-	[[ $in = *'{'* ]] || in="{$in}"
-	mapfile -t reply < <(on_keys EVALSHA "${!sha}" "redisson_lock__channel:$in" "${@:2}")
+	keys_of_lock
+	mapfile -t reply < <(cli EVALSHA "${!sha}" "${#keys[@]}" "${keys[@]}" "redisson_lock__channel:$in" "${@:2}")
 	if [[ ${reply[0]-} =~ ^[A-Z]+\  ]]; then
 		echo "$1 $2: ${reply[*]}" >&2
 		return 1
@@ -141,9 +140,8 @@ script() {
 
 # script_line NAME ARG...: the same call as a line for redis-cli, which takes many lines at once
 script_line() {
-	local sha=SHA_$1 in=$lock keys
+	local sha=SHA_$1 in keys
 
-	[[ $in = *'{'* ]] || in="{$in}"
 	keys_of_lock
 	printf '%s ' EVALSHA "${!sha}" "${#keys[@]}" "${keys[@]}"
 	printf '"%s" ' "redisson_lock__channel:$in" "${@:2}"
@@ -415,10 +413,8 @@ listen_too() {
 listen_by_pattern() {
 	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE "$1" >"$BATS_TEST_TMPDIR/heard.pattern"
 	subscriber[pattern]=$!
-	wait_until has_pattern
+	wait_until prints 1 cli PUBSUB NUMPAT
 }
-
-has_pattern() { [ "$(cli PUBSUB NUMPAT)" = 1 ]; }
 
 # present ID...: each listens to its own channel
 present() {

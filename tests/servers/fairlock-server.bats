@@ -1,6 +1,5 @@
 # The server of fairlock-server.service, as systemd starts it. What
 # its clients may do, what it listens on, and which settings it refuses. The unit is tested in tests/deb.
-
 load ../lib/helpers
 load ../lib/permissions
 

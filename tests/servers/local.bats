@@ -1,5 +1,4 @@
 # The private server of a user (`local:`): starting, finding and losing it.
-
 load ../lib/helpers
 
 setup() {

@@ -1,6 +1,6 @@
 # Where a password comes from, and where it must not be seen.
-
 load ../lib/helpers
+load ../lib/jobs
 
 # The server also listens on $PORT, and has the user backup with its password.
 setup() {
@@ -122,30 +122,21 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 	refute_output --partial SECRET
 }
 
-# new_password TEXT: the server's password for the user backup
-new_password() { cli --user backup --pass "$(cat known)" ACL SETUSER backup resetpass ">$1" >/dev/null && echo "$1" >known; }
-
-# cut_connections: cuts all of the user
-cut_connections() { cli --user backup --pass "$(cat known)" CLIENT KILL USER backup >/dev/null; }
-
 @test "a new password in the file is read for the next connection: a holder and a waiter go on" {
-	echo SECRET >known
-	background "$FAIRLOCK" wrap -v -l 12s -u "$socket" --password-file file job sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done' 2>holder.said
-	holder=$!
-	wait_until test -e begun
+	run_until_go -v -l 12s -u "$socket" --password-file file
 	background "$FAIRLOCK" wrap -v -u "$socket" --password-file file job touch ran 2>waiter.said
 	waiter=$!
 	wait_until grep -q 'waiting for lock job' waiter.said
-	new_password NEW
-	cut_connections
-	wait_until grep -q 'it refuses this user, or the password from --password-file' holder.said
+	cli --user backup --pass SECRET ACL SETUSER backup resetpass '>NEW' >/dev/null
+	cli --user backup --pass NEW CLIENT KILL USER backup >/dev/null
+	wait_until grep -q 'it refuses this user, or the password from --password-file' said
 	wait_until grep -q 'it refuses this user, or the password from --password-file' waiter.said
 	echo NEW >file.new
 	mv file.new file
 	wait_until lines_with 2 'connected to' waiter.said
-	wait_until lines_with 2 'connected to\|renewed lock' holder.said
+	wait_until lines_with 2 'connected to\|renewed lock' said
 	touch go
-	ends_with 0 "$holder"
+	ends_with 3 "$WRAPPER"
 	ends_with 0 "$waiter"
 	[ -e ran ]
 }

@@ -62,12 +62,9 @@ END
 	assert_output --partial 'needed: job redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock:{job} fairlock_log:{job}'
 }
 
-@test "a database that does not exist gives status 78" {
+@test "a database that does not exist gives status 78, and locks of different databases are different locks" {
 	run -78 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=99" job true
 	says 'it has no database 99' '?db=99'
-}
-
-@test "locks of different databases are different locks" {
 	run -0 timeout 10 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=1" job echo both
 	assert_output both
 }

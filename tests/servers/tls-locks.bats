@@ -1,5 +1,4 @@
 # Locks over TLS are held, waited for and handed on as without it.
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/tls
@@ -13,12 +12,6 @@ setup() { use_certificates; }
 use_tls_server() {
 	start_tls_server "$@"
 	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT
-}
-
-# show_certificate NAME: the server shows this certificate from now on
-show_certificate() {
-	run -0 cli CONFIG SET tls-cert-file "$TLS_DIR/$1.crt" tls-key-file "$TLS_DIR/$1.key"
-	assert_output OK
 }
 
 token() { cli --raw HGET "fairlock:{$1}" token; }
@@ -97,7 +90,7 @@ inner() {
 	background "$FAIRLOCK" wrap -l 9s job sh -c 'trap "touch stopped; exit" TERM; touch started; while :; do sleep 0.1; done' 2>said
 	wrapper=$!
 	wait_until test -e started
-	show_certificate expired
+	cli CONFIG SET tls-cert-file "$TLS_DIR/expired.crt" tls-key-file "$TLS_DIR/expired.key"
 	# More than a lease. A server whose reply is late by a sixth of the lease is asked over a new connection.
 	sleep 10
 	[ "$(cli EXISTS job)" = 1 ]

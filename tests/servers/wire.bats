@@ -9,10 +9,10 @@ setup() {
 	new_network
 }
 
-# start_leased LEASE: on the near host a COMMAND that ignores SIGTERM, in two sessions, holds the
-# lock job-LEASE. The far host waits behind it. LEASE.dying and LEASE.got say when the one died and
-# the other began, by one clock.
-start_leased() {
+# On the near host a COMMAND that ignores SIGTERM, in two sessions, holds the lock job-LEASE. The far host waits behind it.
+# LEASE.dying and LEASE.got say when the one died and the other began, by one clock.
+@test "network cut: all of COMMAND is dead before the far host has the lock, with any lease" {
+	start_far_server
 	cat >job.sh <<'END'
 trap '' TERM
 echo $$ >>"$1.pids"
@@ -21,36 +21,22 @@ set -m
 sh -c 'trap "" TERM; echo $$ >>"$0.pids"; while :; do sleep 0.1; done' "$1" &
 while :; do sleep 0.1; done
 END
-	FAIRLOCK_URL=$FAR_URL background "$NEAR" "$FAIRLOCK" wrap -l "$1" "job-$1" sh job.sh "$1" 2>"$1.said"
-	echo $! >"$1.wrapper"
-	wait_until lines_in "$1.pids" 3
-	FAIRLOCK_URL=$FAR_URL background "$FAR" "$FAIRLOCK" wrap "job-$1" \
-		python3 -c 'import time; print(int(time.monotonic() * 1000))' >"$1.got"
-	wait_until in_queue "job-$1" 1
-	watch_deaths "$1" $(cat "$1.pids")
-}
-
-# died_before_the_next_came LEASE: COMMAND was dead before the server gave the lock to the far host
-died_before_the_next_came() {
-	local died got
-
-	read -r _ died <"$1.dying"
-	read -r got <"$1.got"
-	echo "lease $1: dead $((got - died)) ms before the next"
-	[ "$died" -lt "$got" ]
-}
-
-@test "network cut: all of COMMAND is dead before the far host has the lock, with any lease" {
-	start_far_server
+	export FAIRLOCK_URL=$FAR_URL
 	for lease in 2s 10s 30s; do
-		start_leased $lease
+		background "$NEAR" "$FAIRLOCK" wrap -l $lease "job-$lease" sh job.sh $lease 2>$lease.said
+		echo $! >$lease.wrapper
+		wait_until lines_in $lease.pids 3
+		background "$FAR" "$FAIRLOCK" wrap "job-$lease" python3 -c 'import time; print(int(time.monotonic() * 1000))' >$lease.got
+		wait_until in_queue "job-$lease" 1
+		watch_deaths $lease $(cat $lease.pids)
 	done
 	cut_wire
 	for lease in 2s 10s 30s; do
 		WAIT_S=60 wait_until test -s $lease.got
 		ends_with 76 "$(cat $lease.wrapper)"
-		died_before_the_next_came $lease
-		died=$(cut -d' ' -f1 $lease.dying)
+		read -r died monotonic <$lease.dying
+		echo "lease $lease: dead $(($(<$lease.got) - monotonic)) ms before the next"
+		[ "$monotonic" -lt "$(<$lease.got)" ]
 		until=$(cli --raw XREVRANGE "fairlock_log:{job-$lease}" + - | grep -A 3 -x expired | sed -n 3p)
 		echo "lease $lease: dead $((until - died)) ms before it ended"
 		[ "$died" -lt "$until" ]
@@ -58,13 +44,6 @@ died_before_the_next_came() {
 		# on a busy machine the guard may be 30 ms late, and the wrapper does its work
 		grep -Eq "lost (lock job-$lease: .*; stopping|the guard of lock job-$lease: it is frozen or very slow; stopped) sh" $lease.said
 	done
-}
-
-# lost_for SECONDS: all packets of that time are lost
-lost_for() {
-	cut_wire
-	sleep "$1"
-	mend_wire
 }
 
 @test "network cut, for less than the lease: the holder keeps its token and the waiters keep their order" {
@@ -82,7 +61,9 @@ lost_for() {
 	done
 	QUEUE=$(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1 | xargs)
 	wait_until renewed_to 9700
-	lost_for 5
+	cut_wire
+	sleep 5
+	mend_wire
 	wait_until renewed_to 9000
 	wait_until all_back
 	long_ends_well
