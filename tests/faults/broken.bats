@@ -20,7 +20,6 @@ break_next() {
 	local part
 
 	while IFS= read -r -d ';' part; do
-		# shellcheck disable=SC2086
 		proxy $part
 	done <<<"$1;"
 }
@@ -38,12 +37,9 @@ behind_break() {
 }
 
 # All connections that were to break have broken.
-none_to_break() {
-	assert_equal "$(proxy snaps)" 0
-}
+none_to_break() { assert_equal "$(proxy snaps)" 0; }
 
 @test "wrap runs its command once" {
-	# shellcheck disable=SC2016
 	behind_break 7 wrap job sh -c 'echo "$FAIRLOCK_TOKEN" >>ran; exit 7'
 	assert_equal "$(wc -l <ran)" "${#ways[@]}"
 	assert_equal "$(sort -nu ran | wc -l)" "${#ways[@]}"
@@ -58,17 +54,14 @@ none_to_break() {
 		assert_output --partial 'held by'
 	done
 	break_next 'snap down'
-	background "$FAIRLOCK" wrap job touch ran
-	waiter=$!
-	wait_until in_queue job 1
+	join_queue job touch ran
+	waiter=$WAITER
 	FAIRLOCK_URL=$DIRECT "$FAIRLOCK" release --force job
 	wait "$waiter"
 	[ -e ran ]
 }
 
 @test "acquire, renew and release change the lock once" {
-	local way owner
-
 	for way in "${ways[@]}"; do
 		break_next "$way"
 		owner=$("$FAIRLOCK" acquire job)

@@ -10,19 +10,15 @@ setup() {
 
 # A size of 0 makes the kernel send SIGXFSZ for each byte that fairlock writes to a file.
 @test "with ulimit -f 0 a full file ends acquire with 71, and the lock is given back" {
-	# shellcheck disable=SC2016
 	run -71 bash -c 'ulimit -f 0; "$FAIRLOCK" acquire job >out'
 	assert_output 'fairlock: cannot write the owner id: File too large'
-	# shellcheck disable=SC2016
 	run -71 bash -c 'ulimit -f 0; "$FAIRLOCK" acquire -v job >out 2>&1'
-	# shellcheck disable=SC2016
 	run -71 bash -c 'ulimit -f 0; "$FAIRLOCK" acquire -v --while-pid $$ job >out 2>&1'
 	nothing_left
 }
 
 @test "with ulimit -f 0 and messages in a file each command ends with its own status" {
-	local words status other=00000000-0000-4000-8000-000000000000:1
-
+	other=00000000-0000-4000-8000-000000000000:1
 	hold job
 	for words in '71 status' '71 log job' '71 doctor' '71 --help' '64 wrap' "76 renew --owner $other job" "76 release --owner $other job" \
 		'75 wrap -vn job true' '127 wrap -v free ./no-such-file' '126 wrap -v free ./plain' '3 wrap -v free -c "exit 3"'; do
@@ -37,7 +33,6 @@ setup() {
 
 @test "with ulimit -f 0 and messages in a file COMMAND gets no signal that the kernel sent for them" {
 	in_wraps 3 python3 catcher.py
-	# shellcheck disable=SC2016
 	background bash -c 'ulimit -S -f 0; exec "$0" "$@" 2>said' "$FAIRLOCK" wrap -v --max-hold 1h job0 prlimit --fsize=unlimited: -- "${WORDS[@]}"
 	WRAPPER=$!
 	wait_until test -s pid
@@ -47,15 +42,11 @@ setup() {
 }
 
 @test "with ulimit -f 0 and messages in a file COMMAND is stopped if its lock is broken, by release --stop, and when its guard dies" {
-	local words
-
 	for words in '76 release --force job' '124 release --stop job' '76 -KILL'; do
 		rm -f pid go
-		# shellcheck disable=SC2016
 		background bash -c 'ulimit -S -f 0; exec "$0" "$@" 2>said' "$FAIRLOCK" wrap -v job prlimit --fsize=unlimited: sh -c 'echo $$ >pid; exec sleep 600'
 		WRAPPER=$!
 		wait_until test -s pid
-		# shellcheck disable=SC2086
 		case $words in
 		*-KILL) kill -KILL "$(pgrep -P "$WRAPPER")" ;;
 		*) "$FAIRLOCK" ${words#* } ;;

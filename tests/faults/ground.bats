@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # wrap where /proc is missing or another namespace's, and where it may open few files or have no timer: nothing of COMMAND runs
 # beside the next holder, every end comes, and wrap says what it cannot do.
 load ../lib/helpers
@@ -9,15 +8,6 @@ load ../lib/ground
 setup() { start_in_folder; }
 
 # ---- /proc ----
-
-# start_group GROUND OPTION...: runs it there under a lock with the name of GROUND, in a folder of that name
-start_group() {
-	mkdir "$1"
-	cd "$1" || return
-	write_group
-	on_ground "$1" "$FAIRLOCK" wrap "${@:2}" "$1" bash group
-	wait_until group_runs || { cat said; return 1; }
-}
 
 # group_ended STATUS: wrap ends with this status, and COMMAND and its child are dead
 group_ended() {
@@ -48,8 +38,6 @@ warned() {
 }
 
 @test "without a /proc of its own wrap says in one line that it stops only COMMAND and its process group, and runs COMMAND" {
-	local ground
-
 	needs_namespaces
 	for ground in $GROUNDS own; do
 		mkdir "$ground"
@@ -70,12 +58,16 @@ warned() {
 	done
 }
 
-# group_dies GROUND HOW STATUS OPTION...: start_group, and HOW ends it. wrap ends with STATUS, and nothing of COMMAND lives when a
+# group_dies GROUND HOW STATUS OPTION...: `wrap OPTION...` has COMMAND there under a lock with the name of GROUND, and HOW ends it. wrap ends with STATUS, and nothing of COMMAND lives when a
 # second is over for a broken lock, or else when the lease is.
 group_dies() {
 	local until stopper
 
-	start_group "$1" "${@:4}"
+	mkdir "$1"
+	cd "$1" || return
+	write_group
+	on_ground "$1" "$FAIRLOCK" wrap "${@:4}" "$1" bash group
+	wait_until group_runs || { cat said; return 1; }
 	until=$(($(us) + $(cli PTTL "$1") * 1000))
 	case $2 in
 	force)
@@ -88,7 +80,8 @@ group_dies() {
 		;;
 	max-hold) ;;
 	cut) proxy cut ;;
-	kill) kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)")" ;;
+	wrapper) kill -KILL "$(pgrep -P "$GROUND_PID" -x fairlock)" ;;
+	guard) kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)")" ;;
 	esac
 	wait_until ended "$ALIVE"
 	silent_after "$until"
@@ -101,9 +94,7 @@ group_dies() {
 	rm -r "$1"
 }
 
-@test "without a /proc of its own release --force and --stop, --max-hold, and the death of the guard end COMMAND and its child in time" {
-	local ground
-
+@test "without a /proc of its own release --force and --stop, --max-hold, and the death of guard or wrapper end COMMAND and its child in time" {
 	needs_namespaces
 	for ground in $GROUNDS; do
 		group_dies "$ground" force 76 -l 30s -k 200ms
@@ -111,13 +102,12 @@ group_dies() {
 	group_dies inner stop 124 -k 200ms
 	group_dies hidden max-hold 124 --max-hold 1s -k 200ms
 	for ground in outer inner hidden; do
-		group_dies "$ground" kill 76 -l 5s
+		group_dies "$ground" guard 76 -l 5s
+		group_dies "$ground" wrapper 137 -l 5s
 	done
 }
 
 @test "without a /proc of its own and with a server that is away all of COMMAND's group is dead before the lease ends" {
-	local ground
-
 	needs_namespaces
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	export FAIRLOCK_URL=unix://$BATS_TEST_TMPDIR/far
@@ -127,13 +117,10 @@ group_dies() {
 }
 
 @test "no stranger gets a signal because its number is that of a descendant in the /proc of another namespace" {
-	local python
-
 	needs_namespaces
 	python=$(python3 -c 'import sys; print(sys.executable)') # a shim would need numbers of its own
 	write_group
 	background "$python" "$TESTS_DIR/faults/strangers.py" witness outside
-	# shellcheck disable=SC2016
 	background setsid unshare --mount --pid --fork --kill-child --mount-proc "$python" "$TESTS_DIR/faults/strangers.py" around \
 		signalled sh -c 'exec "$@" 2>said' sh "$FAIRLOCK" wrap -k 200ms job bash group
 	wait_until test -e strangers
@@ -158,15 +145,13 @@ runs_or_failed() { [ -e "$1/status" ] || (cd "$1" && group_runs); }
 # A wrap for each number of open files, in a folder of that name, and with a lock of that name. It fails before COMMAND, and gives the
 # lock back; or it stops COMMAND and its child, which is in a session of its own from 13 on: from there all is as with many.
 @test "with 7 to 20 descriptors release --force ends COMMAND and its child, or COMMAND does not start, and wrap says why" {
-	local n readers=()
-
+	readers=()
 	needs_namespaces
 	for n in {7..20}; do
 		mkdir "$n"
 		cd "$n" || return
 		open_alive
 		readers[n]=$ALIVE
-		# shellcheck disable=SC2016
 		on_ground own bash -c 'for ((fd = 3; fd < 40; fd++)); do eval "exec $fd>&-"; done; ulimit -n "$1"; exec "${@:2}"' \
 			bash "$n" "$FAIRLOCK" wrap -l 30s -k 200ms "$n" sh -c "${few/SETSID/$([ "$n" -lt 13 ] || echo setsid)}"
 		cd ..
@@ -210,7 +195,6 @@ sys.exit(ctypes.CDLL(None).timer_create(7, None, ctypes.create_string_buffer(8))
 
 # start_job_without_timer OPTION...: as start_job
 start_job_without_timer() {
-	rm -f pids beats.*
 	write_job
 	without_timer "$@" job sh job
 	wait_until job_runs || { cat said; return 1; }
@@ -228,42 +212,21 @@ start_job_without_timer() {
 }
 
 @test "without a timer --max-hold, release --stop and release --force stop all of COMMAND all the same" {
-	start_job_without_timer --max-hold 1s -k 200ms
-	ends_with 124 "$WRAPPER"
-	all_dead
-	start_job_without_timer -k 200ms
-	run -0 "$FAIRLOCK" release --stop job
-	ends_with 124 "$WRAPPER"
-	all_dead
-	start_job_without_timer -k 200ms
-	run -0 "$FAIRLOCK" release -q --force job
-	ends_with 76 "$WRAPPER"
-	all_dead
+	for words in '124 true' '124 release --stop job' '76 release -q --force job'; do
+		read -r ends words <<<"$words"
+		start_job_without_timer -k 200ms $([ "$words" != true ] || echo --max-hold 1s)
+		[ "$words" = true ] || run -0 "$FAIRLOCK" $words
+		ends_with "$ends" "$WRAPPER"
+		all_dead
+	done
 }
 
 @test "without a timer all of COMMAND is dead before the lease ends all the same when guard or wrapper is killed" {
-	start_job_without_timer -l 6s
-	kill -KILL "$GUARD"
-	dead_before_lease_ends
-	ends_with 76 "$WRAPPER"
-	is_free job
-	start_job_without_timer -l 6s
-	kill -KILL "$WRAPPER"
-	dead_before_lease_ends
-	wait_until is_free job
-}
-
-@test "without a /proc of its own a guard whose wrapper was killed stops COMMAND and its child before the lease ends" {
-	local ground until
-
-	needs_namespaces
-	for ground in outer inner hidden; do
-		start_group "$ground" -l 5s
-		kill -KILL "$(pgrep -P "$GROUND_PID" -x fairlock)"
-		until=$(($(us) + $(cli PTTL "$ground") * 1000))
-		wait_until ended "$ALIVE"
-		silent_after "$until"
-		wait_until is_free "$ground"
-		cd ..
-	done
+	while read -r killed status; do
+		start_job_without_timer -l 6s
+		kill -KILL "${!killed}"
+		dead_before_lease_ends
+		ends_with "$status" "$WRAPPER"
+		wait_until is_free job
+	done <<<$'GUARD 76\nWRAPPER 137'
 }

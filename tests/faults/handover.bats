@@ -1,32 +1,23 @@
-#!/usr/bin/env bats
 # Handing over, seen from the shell: the holder that gives the lock back grants it to the first
 # waiter, which hears so. A waiter must not rely on a grant that it heard too late, or that it could
 # not renew.
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 
 setup() { start_in_folder; }
 
-# When each hold was granted and given back. Within one script the server's clock stands still.
-log_times() {
-	"$FAIRLOCK" log --json job | jq -r '.log[] | "\(.event) \(.time)"'
-}
-
 @test "each holder's release grants the lock to the next of ten waiters, before it asks" {
-	local last
-
 	hold job
 	for _ in {1..10}; do
 		join_queue job true
 		last=$WAITER
 	done
 	kill "$HOLDER"
-	status_of "$last"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$last"
 	wait_until nothing_left
-	log_times >log
+	# Within one script the server's clock stands still.
+	"$FAIRLOCK" log --json job | jq -r '.log[] | "\(.event) \(.time)"' >log
 	awk '$1 == "granted" && released && $2 == released { handed++ } { released = $1 == "released" ? $2 : "" }
 		END { print handed + 0 }' log >handed
 	assert_equal "$(cat handed)" 10
@@ -36,8 +27,7 @@ log_times() {
 	hold job
 	join_queue job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[[ $(cat after) == "$(cat token)"*":$WAITER" ]]
 	assert_equal "$(cat said)" ''
 }
@@ -51,14 +41,11 @@ log_times() {
 	token=$(cli HGET 'fairlock:{job}' token)
 	sleep 1 # the message is too old now
 	kill -CONT "$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	assert_equal "$(cat tokens)" "$token"
 }
 
 @test "a waiter that is stopped until the next one has the lock runs COMMAND after that one, and before the third" {
-	local first next
-
 	hold job
 	join_queue job sh -c '[ -e ended ] && echo first >>order'
 	first=$WAITER
@@ -74,11 +61,9 @@ log_times() {
 	wait_until in_queue job 2
 	assert_equal "$(cat order)" next
 	touch end
-	status_of "$next"
-	assert_equal "$STATUS" 0
-	status_of "$first"
-	assert_equal "$STATUS" 0
-	status_of "$WAITER"
+	ends_with 0 "$next"
+	ends_with 0 "$first"
+	wait "$WAITER"
 	assert_equal "$(cat order)" $'next\nfirst\nthird'
 }
 
@@ -89,31 +74,25 @@ log_times() {
 	wait_until holds_lock "$WAITER"
 	kill -TERM "$WAITER"
 	kill -CONT "$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 143
+	ends_with 143 "$WAITER"
 	wait_until nothing_left
 }
 
 @test "if a waiter hears of its grant and cannot renew, all of COMMAND is dead before the next waiter has the lock" {
-	local cut next
-
 	write_job
 	start_proxy "$SERVER_SOCKET"
 	hold job
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap job sh job 2>said
-	cut=$!
-	wait_until in_queue job 1
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS join_queue job sh job
+	cut=$WAITER
 	join_queue job sh -c 'cut -d " " -f 1 /proc/uptime >next'
 	next=$WAITER
 	proxy delay 60000 up
 	kill "$HOLDER"
 	wait_until job_runs
 	wait_until all_dead
-	status_of "$next"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$next"
 	cat beats.* | awk -v next_one="$(cat next)" '$1 > next_one { exit 1 }'
-	status_of "$cut"
-	assert_equal "$STATUS" 76
+	ends_with 76 "$cut"
 	grep -q 'lost lock job' said
 }
 
@@ -121,7 +100,6 @@ log_times() {
 	hold job
 	join_queue job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	assert_equal "$(cat ended)" done
 }

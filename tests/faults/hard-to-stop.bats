@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Processes that are hard to find, to stop or to tell apart: without a first thread, forking without end, there before wrap or
 # left to it by others; and a wrapper or guard that is stopped.
 load ../lib/helpers
@@ -19,7 +18,6 @@ teardown() {
 # ---- No first thread ----
 
 # What runs `firstless` as COMMAND itself, and as its child.
-# shellcheck disable=SC2016
 {
 	itself='echo $$ >pid; exec "$0" signals beats.command'
 	child='sh -c '\''echo $$ >pid; exec "$0" signals beats.command'\'' "$0" & wait'
@@ -38,9 +36,7 @@ start_firstless() {
 }
 
 # no_thread PID: none of its threads lives. The zombie of the first one stays until the process is reaped.
-no_thread() {
-	[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | grep -cv "/$1\$")" = 0 ]
-}
+no_thread() { [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | grep -cv "/$1\$")" = 0 ]; }
 
 # firstless_ended STATUS: it has got TERM, and was dead when wrap ended
 firstless_ended() {
@@ -52,8 +48,6 @@ firstless_ended() {
 }
 
 @test "a process whose first thread has ended gets --signal and SIGKILL, and is waited for, when the lock was released by force" {
-	local script
-
 	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 30s -k 500ms
 		run -0 "$FAIRLOCK" release -q --force job
@@ -62,8 +56,6 @@ firstless_ended() {
 }
 
 @test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is killed" {
-	local script
-
 	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 5s
 		kill -KILL "$GUARD"
@@ -77,7 +69,6 @@ firstless_ended() {
 
 @test "a child that wrap had before its guard lives on when the guard is killed, and wrap does not wait for it" {
 	write_job
-	# shellcheck disable=SC2016
 	background sh -c 'sh -c "sleep 100 & echo \$! >sidecar.child; wait" & echo $! >sidecar; exec "$@" 2>said' \
 		sh "$FAIRLOCK" wrap -l 60s -k 500ms job sh job
 	WRAPPER=$!
@@ -112,7 +103,6 @@ exec 9>&-
 touch reused
 sleep 100
 END
-	# shellcheck disable=SC2016
 	on_ground own sh -c 'sleep 0.5 & echo $! >old; exec "$@"' sh "$FAIRLOCK" wrap -l 60s -k 300ms job bash reuse
 	wait_until test -e reused
 	kill -KILL "$(pgrep -P "$(pgrep -P "$GROUND_PID" -x fairlock)" -x fairlock)"
@@ -122,87 +112,48 @@ END
 	is_free job
 }
 
-# orphans_of PARENT: twenty processes in its namespace lose their parent at once, and end three seconds later
-orphans_of() {
-	nsenter --target "$1" --pid --mount sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 3 & done'
-	wait_until twenty_sleepers "$1" # they are its children now
-	wait_until no_sleeper "$1"
-	wait_until no_zombie "$1"
-}
-
-twenty_sleepers() { [ "$(pgrep -P "$1" -x sleep | wc -l)" = 20 ]; }
-
-no_sleeper() { ! ps --ppid "$1" -o stat=,comm= | grep -v '^Z' | grep -q sleep; }
-
 no_zombie() { ! ps --ppid "$1" -o stat= | grep -q '^Z'; }
 
-# first_process WORD...: `wrap WORD...` is the first process of a namespace. Sets WRAPPER, and NAMESPACE to its parent, whose
-# status is wrap's.
-first_process() {
-	needs_namespaces
-	background unshare --pid --fork --kill-child --mount-proc "$FAIRLOCK" wrap "$@" 2>said
-	NAMESPACE=$!
-	wait_until pgrep -P "$NAMESPACE" -x fairlock
-	WRAPPER=$(pgrep -P "$NAMESPACE" -x fairlock)
-}
-
-until_go='while [ ! -e go ]; do sleep 0.05; done; exit 3'
-
 @test "wrap as the first process of a namespace reaps every orphan while COMMAND runs" {
-	first_process job sh -c "touch ready; $until_go"
-	wait_until test -e ready
-	orphans_of "$WRAPPER"
+	needs_namespaces
+	background unshare --pid --fork --kill-child --mount-proc "$FAIRLOCK" wrap job sh -c "$until_go" 2>said
+	namespace=$!
+	wait_until test -s begun
+	WRAPPER=$(pgrep -P "$namespace" -x fairlock)
+	# They lose their parent at once, and end three seconds later.
+	nsenter --target "$WRAPPER" --pid --mount sh -c 'for i in $(seq 20); do sleep 3 & done'
+	wait_until prints 20 pgrep -c -P "$WRAPPER" -x sleep
+	wait_until refute pgrep --runstates S -P "$WRAPPER" -x sleep
+	wait_until no_zombie "$WRAPPER"
 	touch go
-	ends_with 3 "$NAMESPACE"
+	ends_with 3 "$namespace"
 	is_free job
 }
 
-# with_sidecar WORD...: `wrap WORD...`, which has a sidecar: when `make` is there, that makes 20 orphans that end soon, and ends
-# after them. Sets WRAPPER.
-with_sidecar() {
-	cat >side <<'END'
-while [ ! -e make ]; do sleep 0.05; done
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (sleep 0.3 &); done
-sleep 1
-END
-	# shellcheck disable=SC2016
-	background sh -c 'sh side & echo $! >sidecar; exec "$@" 2>said' sh "$FAIRLOCK" wrap "$@"
-	WRAPPER=$!
-	wait_until test -s sidecar
-}
-
-# sidecar_is_reaped: with all its orphans
-sidecar_is_reaped() {
-	wait_until no_process "$(cat sidecar)"
-	wait_until no_zombie "$WRAPPER"
-}
-
-no_process() { [ ! -e "/proc/$1" ]; }
-
 @test "wrap reaps a child that it had before, and that one's orphans, while it waits for the lock" {
 	hold job
-	with_sidecar job sh -c "touch ready; $until_go"
+	cat >side <<'END'
+while [ ! -e make ]; do sleep 0.05; done
+for i in $(seq 20); do (sleep 0.3 &); done
+sleep 1
+END
+	background sh -c 'sh side & echo $! >sidecar; exec "$@" 2>said' sh "$FAIRLOCK" wrap job sh -c "$until_go"
+	WRAPPER=$!
 	wait_until in_queue job 1
 	touch make
-	sidecar_is_reaped
-	[ ! -e ready ]
+	wait_until test ! -e "/proc/$(cat sidecar)"
+	wait_until no_zombie "$WRAPPER"
+	[ ! -e begun ]
 	kill "$HOLDER"
-	wait_until test -e ready
+	wait_until test -s begun
 	touch go
 	ends_with 3 "$WRAPPER"
 }
 
 # ---- Forking without end ----
 
-# mtime FILE: when it was written last, in milliseconds
-mtime() { stat -c %.3Y "$1" | tr -d .,; }
-
-# last_write FILE...: the latest of them
-last_write() {
-	local file
-
-	for file; do mtime "$file"; done | sort -n | tail -n 1
-}
+# mtimes FILE...: when they were written last, in milliseconds, the latest last
+mtimes() { stat -c %.3Y "$@" | tr -d ., | sort -n; }
 
 # chains N WORD...: N processes fork and end at once, under `WORD... wrap`, whose lock is broken. Nothing of them writes a second
 # after SIGKILL was due; by themselves they would end much later.
@@ -215,16 +166,15 @@ chains() {
 	chmod 777 "$folder"
 	cp "$BUILD/programs/fleeting" "$folder"
 	cd "$folder" || return
-	# shellcheck disable=SC2016
 	background "${@:2}" "$FAIRLOCK" wrap -l 60s -k 100ms job \
 		"${few[@]}" sh -c 'for i in $(seq "$0"); do ./fleeting "chain.$i" 10 & done; wait' "$1" 2>said
 	WRAPPER=$!
 	wait_until test -s "chain.$1"
 	run -0 "$FAIRLOCK" release -q --force job
 	wait_until grep -q 'lost lock job' said
-	due=$(($(mtime said) + 100))
+	due=$(($(mtimes said) + 100))
 	wait_until ended "$WRAPPER"
-	late=$(($(last_write chain.*) - due))
+	late=$(($(mtimes chain.* | tail -n 1) - due))
 	echo "$*: the last write was $late ms after SIGKILL was due"
 	[ "$late" -lt 1000 ]
 	ends_with 76 "$WRAPPER"
@@ -259,7 +209,6 @@ if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(Program(len(lines), ctypes
 os.execvp(sys.argv[1], sys.argv[1:])
 END
 	run -159 python3 filtered.py chrt -r 1 true # SIGSYS
-	# shellcheck disable=SC2016
 	run -124 python3 filtered.py "$FAIRLOCK" wrap -k 200ms --max-hold 300ms job sh -c 'trap "" TERM; for i in $(seq 200); do sleep 0.1; done'
 	assert_output 'fairlock: lock job was held for 300ms, as long as --max-hold allows; stopping sh'
 	is_free job
@@ -267,59 +216,20 @@ END
 
 # ---- Stopped processes ----
 
-# stop_again_and_again PID SECONDS: with such pauses, until stop_no_more
-stop_again_and_again() {
-	background python3 -c 'import os, signal, sys, time
-end = time.monotonic() + 20
-while time.monotonic() < end:
-    os.kill(int(sys.argv[1]), signal.SIGSTOP)
-    time.sleep(float(sys.argv[2]))' "$@" 2>/dev/null
-	STOPPER=$!
-	wait_until is_stopped "$1"
-}
-
-stop_no_more() {
-	kill "$STOPPER" || true
-	wait "$STOPPER" || true
-}
-
 @test "when wrapper and guard are stopped, and the wrapper again and again, all of COMMAND is dead before the lease ends" {
 	start_job -l 6s
 	kill -STOP "$GUARD" "$WRAPPER"
 	note_lease_end
-	stop_again_and_again "$WRAPPER" 0.0005
+	background python3 -c 'import os, signal, sys, time
+while True:
+    os.kill(int(sys.argv[1]), signal.SIGSTOP)
+    time.sleep(0.0005)' "$WRAPPER" 2>/dev/null
+	stopper=$!
 	dead_in_time
-	stop_no_more
+	kill "$stopper" || true
 	kill -CONT "$WRAPPER" || true
 	ends_with 76 "$WRAPPER"
 	wait_until is_free job
-}
-
-@test "when COMMAND ends with 0 in time while wrapper and guard are stopped the status is 0, and the lock is given back" {
-	background "$FAIRLOCK" wrap -l 6s job sh -c 'touch ready; while [ ! -e go ]; do sleep 0.05; done' 2>said
-	WRAPPER=$!
-	wait_until test -e ready
-	GUARD=$(pgrep -P "$WRAPPER")
-	stop "$GUARD"
-	stop "$WRAPPER"
-	touch go
-	ends_with 0 "$WRAPPER"
-	assert_equal "$(cat said)" ''
-	is_free job
-	wait_until ended "$GUARD"
-	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | map(select(.event == "released") | .cause) | join(" ")')" 'exit'
-}
-
-@test "the guard of a killed wrapper says that it stops COMMAND, and the log that wrap died" {
-	start_job -l 30s -k 300ms
-	kill -KILL "$WRAPPER"
-	wait_until ended "$GUARD"
-	all_dead
-	cat said
-	assert_equal "$(grep -c 'lost the wrapper of lock job.*; stopping sh' said)" 1
-	assert_equal "$(grep -c '' said)" 1
-	is_free job
-	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | map(select(.event == "released") | .cause) | join(" ")')" 'wrap died'
 }
 
 @test "all of COMMAND is stopped before the first of it is killed: nothing of it can start that anew" {

@@ -1,6 +1,7 @@
 # No fault looks well: for each row of FAULTS in fairlock(7) that keeps locks from being taken or held,
 # what `status`, its metrics and `doctor` say while it is so, and with which status they end.
 load ../lib/helpers
+load ../lib/jobs
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -8,9 +9,7 @@ setup() {
 }
 
 # runs STATUS ARG...: fairlock ends with STATUS
-runs() {
-	run --separate-stderr -"$1" timeout 20 "$FAIRLOCK" "${@:2}"
-}
+runs() { run --separate-stderr -"$1" timeout 20 "$FAIRLOCK" "${@:2}"; }
 
 # says_why: standard error has one line that says what cannot be done
 says_why() {
@@ -34,16 +33,20 @@ doctor_finds() {
 	assert_equal "$stderr" ''
 }
 
-# away STATUS WORDS REMEDY: the server cannot be asked. Each command ends with STATUS, and shows nothing.
-away() {
+# shows_nothing STATUS COMMAND...: each of these commands ends with STATUS, shows nothing, and says why
+shows_nothing() {
 	local words
 
-	for words in status 'status job' 'status -q job' 'status --json' 'status --prometheus' 'status --prometheus job'; do
-		# shellcheck disable=SC2086
+	for words in "${@:2}"; do
 		runs "$1" $words
 		assert_equal "$output" ''
 		says_why
 	done
+}
+
+# away STATUS WORDS REMEDY: the server cannot be asked
+away() {
+	shows_nothing "$1" status 'status job' 'status -q job' 'status --json' 'status --prometheus' 'status --prometheus job'
 	doctor_finds "$1" reach "$2" "$3"
 }
 
@@ -53,13 +56,11 @@ takes_none() {
 
 	runs 69 wrap -n other true
 	for words in 'status --all' 'status job' 'status --json job'; do
-		# shellcheck disable=SC2086
 		runs 69 $words
 		assert_output --partial job
 		says_why
 	done
 	for words in 'status --prometheus' 'status --prometheus job'; do
-		# shellcheck disable=SC2086
 		runs 0 $words
 		assert_line 'fairlock_can_grant 0'
 		assert_line 'fairlock_held{lock="job"} 0'
@@ -72,7 +73,6 @@ well() {
 	local words
 
 	for words in status 'status job'; do
-		# shellcheck disable=SC2086
 		runs 0 $words
 		assert_equal "$stderr" ''
 	done
@@ -82,19 +82,21 @@ well() {
 	assert_equal "$(jq '[.findings[] | select(.severity == "error")] | length' <<<"$output")" 0
 }
 
-# begin [OPTION...]: a server that is well, and has heard of the lock `job`
-begin() {
-	start_server "$@"
+# during OPTIONS BEGIN END CHECK...: a server with OPTIONS is well, and knows the lock `job`. From the command BEGIN to the command END,
+# if that is not '', CHECK... finds the fault. Then the server is well again.
+during() {
+	start_server $1
 	"$FAIRLOCK" wrap job true
 	well
+	$2 >/dev/null
+	"${@:4}"
+	[ -z "$3" ] || { $3 >/dev/null && well; }
 }
 
 # ---- The server is not there ----
 
 @test "connection refused is no health" {
-	begin
-	stop_server
-	away 69 'Connection refused' 'start the server'
+	during '' stop_server '' away 69 'Connection refused' 'start the server'
 	rm "$SERVER_SOCKET"
 	away 69 'No such file' 'start the server'
 	FAIRLOCK_URL=redis://127.0.0.1:$(free_port)
@@ -102,45 +104,26 @@ begin() {
 }
 
 @test "a frozen server is no health" {
-	begin
-	kill -STOP "$SERVER_PID"
-	away 69 'no reply in time' 'see whether the server hangs'
-	kill -CONT "$SERVER_PID"
-	well
+	during '' 'signal_server STOP' 'signal_server CONT' away 69 'no reply in time' 'see whether the server hangs'
 }
 
 @test "CLIENT PAUSE for writes is no health" {
-	begin
-	cli CLIENT PAUSE 100000 WRITE >/dev/null
-	for words in status 'status job' 'status --prometheus' 'status --prometheus job'; do
-		# shellcheck disable=SC2086
-		runs 69 $words
-		assert_equal "$output" ''
-		says_why
-	done
-	runs 69 doctor
-	assert_output --partial 'no reply in time'
-	cli CLIENT UNPAUSE
-	well
+	is_seen() {
+		shows_nothing 69 status 'status job' 'status --prometheus' 'status --prometheus job'
+		runs 69 doctor
+		assert_output --partial 'no reply in time'
+	}
+	during '' 'cli CLIENT PAUSE 100000 WRITE' 'cli CLIENT UNPAUSE' is_seen
 }
 
 @test "BUSY is no health" {
-	begin --lua-time-limit 100
-	cli EVAL 'while true do end' 0 >script.said 2>&1 &
-	is_busy() { cli PING 2>&1 | grep -q ^BUSY; }
-	wait_until is_busy
-	away 69 '' 'SCRIPT KILL'
-	cli SCRIPT KILL
-	well
+	during '--lua-time-limit 100' run_script 'cli SCRIPT KILL' away 69 '' 'SCRIPT KILL'
 }
 
 @test "max number of clients is no health" {
 	PORT=$(free_port)
-	begin --port "$PORT" --bind 127.0.0.1
-	console 'CONFIG SET maxclients 1'
-	away 69 'clients' 'raise maxclients'
-	console 'CONFIG SET maxclients 1000'
-	well
+	let_in() { console "CONFIG SET maxclients $1"; }
+	during "--port $PORT --bind 127.0.0.1" 'let_in 1' 'let_in 1000' away 69 'clients' 'raise maxclients'
 }
 
 @test "HELLO unknown is no health" {
@@ -149,58 +132,41 @@ begin() {
 }
 
 @test "no Redis at all is no health" {
-	local port
-
-	port=$(free_port)
-	background python3 -m http.server --bind 127.0.0.1 "$port" >http 2>&1
-	is_there() { : </dev/tcp/127.0.0.1/"$port"; }
-	wait_until is_there
-	FAIRLOCK_URL=redis://127.0.0.1:$port
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" http
+	wait_until test -S listener
+	FAIRLOCK_URL=unix:$PWD/listener
 	away 70 '' 'see what listens there'
 }
 
 @test "a wrong password, and none where one is needed, are no health" {
-	begin
-	cli CONFIG SET requirepass secret >/dev/null
-	away 77 '' 'FAIRLOCK_PASSWORD'
+	during '' 'cli CONFIG SET requirepass secret' '' away 77 '' 'FAIRLOCK_PASSWORD'
 	FAIRLOCK_PASSWORD=wrong away 77 '' 'FAIRLOCK_PASSWORD'
 	FAIRLOCK_PASSWORD=secret well
 }
 
 # ---- The server is there, and takes no writes ----
 
-@test "READONLY, OOM and NOREPLICAS are no health" {
-	local begins ends finding
+@test "READONLY is no health" {
+	during '' 'cli REPLICAOF 127.0.0.1 1' 'cli REPLICAOF NO ONE' takes_none role 'this is a replica' 'name its master'
+}
 
-	begin --maxmemory 1gb
-	while IFS=: read -r begins ends finding; do
-		# shellcheck disable=SC2086
-		cli $begins >/dev/null
-		IFS=/ read -r check words remedy <<<"$finding"
-		takes_none "$check" "$words" "$remedy"
-		# shellcheck disable=SC2086
-		cli $ends >/dev/null
-		well
-	done <<'END'
-REPLICAOF 127.0.0.1 1:REPLICAOF NO ONE:role/this is a replica/name its master
-CONFIG SET maxmemory 1:CONFIG SET maxmemory 1gb:memory/memory is full/raise maxmemory
-CONFIG SET min-replicas-to-write 1:CONFIG SET min-replicas-to-write 0:replicas/min-replicas-to-write is 1/mend the replicas
-END
+@test "OOM is no health" {
+	during '' 'cli CONFIG SET maxmemory 1' 'cli CONFIG SET maxmemory 1gb' takes_none memory 'memory is full' 'raise maxmemory'
+}
+
+@test "NOREPLICAS is no health" {
+	during '' 'cli CONFIG SET min-replicas-to-write 1' 'cli CONFIG SET min-replicas-to-write 0' \
+		takes_none replicas 'min-replicas-to-write is 1' 'mend the replicas'
 }
 
 @test "MISCONF is no health" {
-	begin --save '3600 1' --dbfilename x.rdb
-	mkdir x.rdb # so that it cannot write a snapshot
-	cli SET a b >/dev/null
-	cli BGSAVE >/dev/null
-	write_is_refused() { cli SET a b | grep MISCONF; }
-	wait_until write_is_refused
-	takes_none disk 'snapshot' 'is the disk full'
+	during '--save 3600 1 --dbfilename x.rdb' save_nothing '' takes_none disk 'snapshot' 'is the disk full'
 }
 
 # A user who may see nothing of all that learns it from what a job would be told.
 @test "a server that takes no writes is no health for a user without INFO and CONFIG" {
-	begin
+	start_server
+	"$FAIRLOCK" wrap job true
 	cli ACL SETUSER default -info '+info|server' -config >/dev/null
 	cli REPLICAOF 127.0.0.1 1 >/dev/null
 	takes_none role 'this is a replica' 'name its master'
@@ -212,8 +178,7 @@ END
 }
 
 @test "too few replicas for --replicas are no health" {
-	begin
+	start_server
 	runs 69 wrap --replicas 1 --connect-timeout 300ms job true
 	doctor_finds 2 replicas '--replicas is 1' 'mend the replicas' --replicas 1
 }
-

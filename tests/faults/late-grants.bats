@@ -1,6 +1,5 @@
 # A grant that comes late, because the waiter was stopped or the server is far away: COMMAND does
 # not begin on a lease that is as good as over, and the waiter asks again.
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
@@ -24,9 +23,7 @@ comes_late() {
 
 # ends STATUS [WORDS]: $WAITER ends with STATUS, and its standard error has WORDS
 ends() {
-	status_of "$WAITER"
-	cat said
-	assert_equal "$STATUS" "$1"
+	ends_with "$1" "$WAITER"
 	[ -z "${2-}" ] || grep -q "$2" said
 }
 

@@ -1,7 +1,5 @@
-#!/usr/bin/env bats
 # What a message may do. A waiter starts COMMAND without asking only for the server's own grant,
 # heard in time. Any other message, even a forged one, only makes it ask.
-
 load ../lib/helpers
 load ../lib/jobs
 
@@ -13,25 +11,17 @@ teardown() {
 }
 
 # The id of the only waiter
-waiter_id() {
-	cli ZRANGE 'fairlock_queue:{job}' 0 0
-}
+waiter_id() { cli ZRANGE 'fairlock_queue:{job}' 0 0; }
 
 # What the server keeps of the waiter's last request
-entry() {
-	cli HGET 'fairlock:{job}' "w:$(waiter_id)"
-}
+entry() { cli HGET 'fairlock:{job}' "w:$(waiter_id)"; }
 
 # The secret of that request
-secret() {
-	entry | cut -d ' ' -f 3
-}
+secret() { entry | cut -d ' ' -f 3; }
 
 # The waiter took a grant. The server knows nothing of a forged grant, so the guard may have stopped
 # COMMAND before COMMAND made its file.
-is_taken() {
-	[ -e started ] || grep -q 'lost lock job' said
-}
+is_taken() { [ -e started ] || grep -q 'lost lock job' said; }
 
 # asked_since ENTRY: the waiter has asked since the server kept ENTRY, or took a grant
 asked_since() {
@@ -73,8 +63,6 @@ below() {
 }
 
 @test "a forged grant makes the waiter ask, and the waiter is granted the lock in its turn" {
-	local now token
-
 	wait_behind_holder job touch started
 	token=$(now_ms)
 	for now in $(($(now_ms) + 20)) 1 99999999999999999999; do
@@ -84,14 +72,11 @@ below() {
 	refuses 'granted 99999999999999999999999 1125899906842624 1'
 	refuses "granted $token 5000 $(now_ms)"$'\n'SECRET
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[ -e started ]
 }
 
 @test "a message with the secret starts COMMAND only if it has exactly the form of a grant" {
-	local form
-
 	wait_behind_holder job touch started
 	for form in 'TOKEN 5000 NOW SECRET0' 'TOKEN 5000 NOW SECRET ' ' TOKEN 5000 NOW SECRET' 'TOKEN  5000 NOW SECRET' \
 		'TOKEN 5000 NOW' 'TOKEN 5000 SECRET' 'TOKEN -5000 NOW SECRET' 'TOKEN +5000 NOW SECRET' 'TOKEN 5e3 NOW SECRET' \
@@ -104,75 +89,56 @@ below() {
 	wait_until grants
 }
 
-# flood CHANNEL: sends 20,000 untrue messages. Prints how many scripts the server ran meanwhile, and
-# how many it may have run.
+scripts_run() { cli INFO commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'; }
+
+# flood ID: this process hears 20,000 untrue messages, and runs a script for each tenth of a second at most
 flood() {
-	local before from
+	local channel="redisson_lock__channel:{job}:$1" before from run most i
 
 	before=$(scripts_run)
 	from=$(ms)
 	for ((i = 0; i < 5000; i++)); do
-		printf 'PUBLISH "%s" "%s"\n' "$1" 0 "$1" 'first 1' "$1" 'second 1' "$1" 'granted 1 5000 1 0000000000000000'
+		printf 'PUBLISH "%s" "%s"\n' "$channel" 0 "$channel" 'first 1' "$channel" 'second 1' "$channel" 'granted 1 5000 1 0000000000000000'
 	done | cli | grep -c 1 >sent
-	echo $(($(scripts_run) - before)) $((20 + ($(ms) - from) / 100))
-}
-
-scripts_run() {
-	cli INFO commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'
-}
-
-@test "a flood of messages makes a waiter ask ten times a second at most, and it is handed the lock" {
-	local run most
-
-	wait_behind_holder job touch started
-	read -r run most < <(flood "redisson_lock__channel:{job}:$(waiter_id)")
+	run=$(($(scripts_run) - before))
+	most=$((20 + ($(ms) - from) / 100))
 	assert_equal "$(cat sent)" 20000
 	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
 	[ "$run" -ge 10 ]
+}
+
+@test "a flood of messages makes a waiter ask ten times a second at most, and it is handed the lock" {
+	wait_behind_holder job touch started
+	flood "$(waiter_id)"
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[ -e started ]
 }
 
 @test "a flood of messages makes a holder renew ten times a second at most, and it notices a release" {
-	local run most
-
 	hold job
-	read -r run most < <(flood "redisson_lock__channel:{job}:$(cli HKEYS job)")
-	assert_equal "$(cat sent)" 20000
-	[ "$run" -le "$most" ] || fail "$run scripts, $most at most"
-	[ "$run" -ge 10 ]
+	flood "$(cli HKEYS job)"
 	run -0 "$FAIRLOCK" release --force job
-	status_of "$HOLDER"
-	assert_equal "$STATUS" 76
+	ends_with 76 "$HOLDER"
 }
 
 @test "a first waiter takes no grant from the channel of plain Redisson locks" {
-	local plain='redisson_lock__channel:{job}'
-
+	plain='redisson_lock__channel:{job}'
 	wait_behind_holder job touch started
-	wait_until hears "$plain"
+	wait_until eval 'cli PUBSUB NUMSUB "$plain" | grep -qx 1'
 	refuses "$plain" "granted $(now_ms) 5000 $(now_ms) SECRET"
 	refuses "$plain" 'granted 99999999999999999999999 1125899906842624 1'
 }
 
-hears() {
-	[ "$(cli PUBSUB NUMSUB "$1" | tail -n 1)" = 1 ]
-}
-
 @test "a waiter whose machine and its clock were paused during the handover asks first" {
-	local next paused pid
-
 	need_clock
 	hold job
 	background env "${CLOCKED[@]}" "$DYNAMIC" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
 	paused=$!
 	wait_until in_queue job 1
-	background "$FAIRLOCK" wrap job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
-	next=$!
-	wait_until in_queue job 2
-	wait_until has_guard "$paused"
+	join_queue job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
+	next=$WAITER
+	wait_until pgrep -P "$paused"
 	below "$paused" >stopped
 	for pid in $(cat stopped); do
 		stop "$pid"
@@ -190,20 +156,12 @@ hears() {
 	wait_until in_queue job 1
 	assert_equal "$(cat order)" next
 	touch end
-	status_of "$next"
-	assert_equal "$STATUS" 0
-	status_of "$paused"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$next"
+	ends_with 0 "$paused"
 	assert_equal "$(cat order)" $'next\nfirst'
 }
 
-has_guard() {
-	pgrep -P "$1"
-}
-
 @test "a secret is good for one request only" {
-	local before
-
 	wait_behind_holder job touch started
 	before=$(secret)
 	refuses 0

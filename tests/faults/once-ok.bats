@@ -1,14 +1,18 @@
-#!/usr/bin/env bats
 # --once-ok: of many who start at one moment one succeeds, whatever fails meanwhile, and the others go on then.
-
 load ../lib/helpers
 load ../lib/holders
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-# write_migration: writes the COMMAND `migrate` into this folder. It leaves a line in `runs`; the first two runs fail, the
-# third one waits for the file `go` and succeeds.
-write_migration() {
+has_runs() { [ "$(wc -l <runs)" = "$1" ]; }
+have_ended() { [ "$(wc -l <ended)" = "$1" ]; }
+
+# is_as_before: all who waited are queued again, and the holder has its lock
+is_as_before() { in_queue migrate 37 && [ "$(cli HLEN migrate)" = 1 ]; }
+
+@test "of forty starters one succeeds after two failures and a restart of the server, and the others end with 0 then" {
+	start_server --appendonly yes
+	# The first two runs fail, the third one waits for the file `go` and succeeds.
 	cat >migrate <<'END'
 #!/bin/sh
 echo run >>runs
@@ -26,30 +30,20 @@ read -r up rest </proc/uptime
 echo "$status $up" >>ended
 END
 	chmod +x migrate starter
-}
-
-has_runs() { [ "$(wc -l <runs)" = "$1" ]; }
-have_ended() { [ "$(wc -l <ended)" = "$1" ]; }
-
-# start_forty: forty starters at one moment; the first COMMAND runs, the others wait
-start_forty() {
-	local i
-
 	for i in {1..40}; do
 		background ./starter 2>>said
 	done
 	wait_until in_queue migrate 39
-}
-
-# is_as_before: all who waited are queued again, and the holder has its lock
-is_as_before() {
-	in_queue migrate 37 && [ "$(cli HLEN migrate)" = 1 ]
-}
-
-# one_success: of forty, the two that failed have their status, one ran and succeeded, and 37 waited for it and ended with 0
-one_success() {
+	touch all
+	wait_until has_runs 3
+	wait_until have_ended 2
+	stop_server
+	start_server --appendonly yes
+	WAIT_S=60 wait_until is_as_before
+	have_ended 2
+	touch go
 	WAIT_S=60 wait_until have_ended 40
-	assert_equal "$(wc -l <runs)" 3
+	has_runs 3
 	assert_equal "$(wc -l <succeeded)" 1
 	assert_equal "$(cut -d ' ' -f 1 ended | sort | uniq -c | xargs)" '38 0 1 1 1 3'
 	# nobody goes on before the success
@@ -57,36 +51,14 @@ one_success() {
 	in_queue migrate 0
 	is_free migrate
 	nothing_left
-}
-
-# two_have_failed: of forty starters two have run it in vain, the third runs it, and the others wait
-two_have_failed() {
-	write_migration
-	start_forty
-	touch all
-	wait_until has_runs 3
-	wait_until have_ended 2
-}
-
-@test "of forty starters one succeeds after two failures and a restart of the server, and the others end with 0 then" {
-	start_server --appendonly yes
-	two_have_failed
-	stop_server
-	start_server --appendonly yes
-	WAIT_S=60 wait_until is_as_before
-	have_ended 2
-	touch go
-	one_success
 	run -0 --separate-stderr ./starter # one that comes later
 	has_runs 3
 	! grep -v 'server\|reach' said || fail "$(<said)"
 }
 
 @test "when the host of the one that runs dies, the next tries after the lease, and the others wait for that" {
-	local pids waiters=() i
-
+	waiters=()
 	start_server
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 2s --once-ok 1h job sh -c 'echo $$ >pid; exec sleep 600' 2>said
 	wait_until test -s pid
 	pids="$! $(pgrep -P $!) $(<pid)"
@@ -95,7 +67,6 @@ two_have_failed() {
 		waiters+=($!)
 		wait_until in_queue job "$i"
 	done
-	# shellcheck disable=SC2086
 	kill -KILL $pids
 	[ ! -e ran ]
 	for i in "${waiters[@]}"; do

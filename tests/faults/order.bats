@@ -15,30 +15,21 @@ enqueue() {
 	before=$(cli ZCARD fairlock_queue:{L})
 	WAITERS=()
 	for i in $(seq "$count"); do
-		# shellcheck disable=SC2016
 		background "$FAIRLOCK" wrap "$@" L -- sh -c 'echo "$0 $(date +%s%N) $FAIRLOCK_TOKEN" >>trace' "$i"
 		WAITERS+=($!)
 		wait_until in_queue L $((before + i))
 	done
 }
 
-# lists_agree NAME: Redisson's list and its sorted set have the same ids
-lists_agree() {
-	[ "$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | sort)" = \
-		"$(cli --raw ZRANGE "redisson_lock_timeout:{$1}" 0 -1 | sort)" ]
-}
-
 # traced COUNT: so many waiters have had their turn
-traced() {
-	[ "$(wc -l <trace)" -ge "$1" ]
-}
+traced() { [ "$(wc -l <trace)" -ge "$1" ]; }
 
 now_ns() { date +%s%N; }
 
 @test "100 waiters get the lock in the order in which they asked, with growing tokens" {
 	hold L
 	enqueue 100
-	lists_agree L
+	assert_equal "$(cli LRANGE 'redisson_lock_queue:{L}' 0 -1 | sort)" "$(cli ZRANGE 'redisson_lock_timeout:{L}' 0 -1 | sort)"
 	kill -TERM "$HOLDER"
 	# a sanitized program on a busy machine takes up to 0.3 s each
 	for count in 25 50 75 100; do
@@ -50,56 +41,31 @@ now_ns() { date +%s%N; }
 	nothing_left
 }
 
-# The living waiter starts soon after the release, although dead ones stand before it. A slow
-# machine may take some time; but waiting for a single dead one would cost 5 s.
-pass_the_dead() {
-	hold L
-	enqueue 50
-	local dead=("${WAITERS[@]}")
-	enqueue 1
-	kill -KILL "${dead[@]}"
-	wait_until test_channels 2 # the holder's and the living waiter's
-	local released
+listeners() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{L}:*' | wc -l)" = "$1" ]; }
+
+# starts_within S: HOLDER gives the lock back, and the last of the waiters starts within S seconds, before all others
+starts_within() {
+	local released started
+
 	released=$(now_ns)
 	kill -TERM "$HOLDER"
-	wait_until traced 1
-	local started
-	started=$(cut -d' ' -f2 trace)
-	echo "started $(((started - released) / 1000000)) ms after the release"
-	[ $((started - released)) -lt 4000000000 ]
-	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
-	nothing_left
+	WAIT_S=40 wait_until traced 1
+	started=$(($(cut -d' ' -f2 trace) - released))
+	echo "started $((started / 1000000)) ms after the release"
+	[ "$started" -lt $(($1 * 1000000000)) ]
+	wait_until ended "${WAITERS[-1]}"
 }
 
-test_channels() {
-	[ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{L}:*' | wc -l)" = "$1" ]
-}
-
+# A slow machine may take some time; but waiting for a single dead one would cost 5 s.
 @test "50 dead waiters ahead cost nothing if a client listens to all channels" {
 	background "$CLI" -s "$SERVER_SOCKET" psubscribe '*' >/dev/null
-	wait_until patterns 1
-	pass_the_dead
-}
-
-patterns() { [ "$(cli PUBSUB NUMPAT)" = "$1" ]; }
-
-@test "a hung waiter costs 5 s, and has its turn when it goes on" {
+	wait_until prints 1 cli PUBSUB NUMPAT
 	hold L
-	enqueue 2
-	stop "${WAITERS[0]}"
-	local released
-	released=$(now_ns)
-	kill -TERM "$HOLDER"
-	wait_until traced 1
-	run -0 cut -d' ' -f1 trace
-	assert_output 2
-	# Without a message the second waiter would ask 10.5 s after it was queued.
-	[ $(($(cut -d' ' -f2 trace) - released)) -lt 9500000000 ]
-	[ $(($(cut -d' ' -f2 trace) - released)) -gt 4500000000 ]
-	kill -CONT "${WAITERS[0]}"
-	wait_until traced 2
-	wait "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
-	nothing_left
+	enqueue 51
+	kill -KILL "${WAITERS[@]:0:50}"
+	wait_until listeners 2 # the holder and the living waiter
+	starts_within 4
+	wait_until nothing_left
 }
 
 # hang PID: the waiter and the guard that stands by for it are stopped, and stay connected
@@ -111,59 +77,34 @@ hang() {
 	done
 }
 
-# hung_ahead COUNT MOST: the waiter behind COUNT hung ones starts within MOST s of the release. It comes just before the
-# release: else the machine's speed would decide when it asks by itself, and so how long the lock stays idle.
-hung_ahead() {
-	local released stopped started
-
-	hold L
-	enqueue "$1"
-	stopped=("${WAITERS[@]}")
-	wait_until stands_by "${stopped[0]}"
-	for pid in "${stopped[@]}"; do
-		hang "$pid"
+# The last waiter comes just before the release: else the machine's speed would decide when it asks by itself, and so how long the
+# lock stays idle.
+@test "hung waiters in a row cost 5 s each, and have their turns when they go on" {
+	for count in 1 3; do
+		rm -f trace
+		hold L
+		enqueue "$count"
+		hung=("${WAITERS[@]}")
+		wait_until pgrep -P "${hung[0]}" # its guard is ready
+		for pid in "${hung[@]}"; do hang "$pid"; done
+		enqueue 1
+		starts_within $((5 * count + 3))
+		for pid in "${hung[@]}"; do kill -CONT "$pid" $(pgrep -P "$pid"); done
+		WAIT_S=40 wait_until traced $((count + 1))
+		wait "${hung[@]}"
+		wait_until nothing_left
 	done
-	enqueue 1
-	released=$(now_ns)
-	kill -TERM "$HOLDER"
-	WAIT_S=40 wait_until traced 1
-	wait_until ended "${WAITERS[0]}"
-	started=$(cut -d' ' -f2 trace)
-	echo "started $(((started - released) / 1000000)) ms after the release"
-	[ $((started - released)) -lt $(($2 * 1000000000)) ]
-	for pid in "${stopped[@]}"; do
-		kill -CONT "$pid" $(pgrep -P "$pid")
-	done
-	WAIT_S=40 wait_until traced $(($1 + 1))
-	wait "${stopped[@]}" "${WAITERS[@]}" "${HOLDER:-}" 2>/dev/null || true
-	nothing_left
-}
-
-# stands_by PID: this first waiter has its guard ready
-stands_by() {
-	pgrep -P "$1"
-}
-
-@test "three hung waiters in a row cost 15 s" {
-	hung_ahead 3 18
 }
 
 @test "a dead holder costs the rest of its lease, and only the first waiter wakes for it" {
-	background "$FAIRLOCK" wrap -l 5s L sleep 600
-	local holder=$!
-	wait_until "$FAIRLOCK" status -q L
+	hold -l 5s L
 	enqueue 3
 	# wrapper and guard at once, so that neither gives the lock back
-	local guard
-	guard=$(pgrep -P "$holder")
-	cli CONFIG RESETSTAT >/dev/null
-	local ends
-	kill_at_once "$holder" "$guard"
+	kill_at_once "$HOLDER" "$(pgrep -P "$HOLDER")"
 	ends=$(($(now_ns) + $(cli PTTL L) * 1000000))
 	wait_until traced 1
 	run -0 cut -d' ' -f1 trace
 	assert_line --index 0 1
-	local started
 	started=$(head -n 1 trace | cut -d' ' -f2)
 	echo "started $(((started - ends) / 1000000)) ms after the end of the lease"
 	# Without the end of the lease it would ask after 10.5 s.
@@ -171,8 +112,6 @@ stands_by() {
 }
 
 @test "a waiter that becomes first the moment a plain lock is given back asks, though it does not listen for that yet" {
-	local first
-
 	cli HSET L redisson:1 1 >/dev/null
 	cli PEXPIRE L 600000 >/dev/null
 	enqueue 2
@@ -192,7 +131,6 @@ requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:cal
 @test "100 idle waiters send at most 100 requests in 10 s and use no tick of CPU" {
 	hold -l 10m L # the holder does not renew meanwhile
 	enqueue 100
-	local calls from seconds
 	cpu_times >before
 	from=$(now_ns)
 	cli CONFIG RESETSTAT >/dev/null
@@ -229,7 +167,6 @@ cpu_times() {
 }
 
 @test "the end of COMMAND wakes no stopped process of an orphaned process group" {
-	# shellcheck disable=SC2016
 	cat >script <<'END'
 sleep 600 &
 kill -STOP $!
@@ -250,9 +187,8 @@ connections_are() { test "$(proxy count)" "$@"; }
 @test "a late request whose sender has had the lock and has ended gets nothing" {
 	start_proxy "$SERVER_SOCKET"
 	run -0 "$FAIRLOCK" acquire --lease 3s job
-	FAIRLOCK_URL=redis://$PROXY_ADDRESS background "$FAIRLOCK" wrap --connect-timeout 500ms job true 2>said
-	local waiter=$!
-	wait_until in_queue job 1
+	FAIRLOCK_URL=redis://$PROXY_ADDRESS join_queue --connect-timeout 500ms job true
+	waiter=$WAITER
 	proxy delay 5000 up
 	wait_until connections_are -ge 2 # it has asked, and given that connection up
 	proxy delay 0 up
@@ -263,8 +199,7 @@ connections_are() { test "$(proxy count)" "$@"; }
 }
 
 @test "on a server that lost its data the earlier waiters keep their order, whichever comes back first" {
-	local pid newcomers=()
-
+	newcomers=()
 	hold L
 	enqueue 6
 	for pid in "${WAITERS[@]}" "$HOLDER"; do
@@ -273,7 +208,6 @@ connections_are() { test "$(proxy count)" "$@"; }
 	stop_server
 	start_server
 	for i in 7 8; do
-		# shellcheck disable=SC2016
 		background "$FAIRLOCK" wrap L -- sh -c 'until [ -e go ]; do sleep 0.02; done
 			echo "$0 $(date +%s%N) $FAIRLOCK_TOKEN" >>trace' "$i"
 		newcomers+=($!)

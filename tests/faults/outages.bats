@@ -10,13 +10,11 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 # When a test fails, this prints what its wraps have said.
 teardown() { [ -n "$BATS_TEST_COMPLETED" ] || grep -s . trace ./*.said; }
 
-# Two locks in use while a fault comes and goes: use_two_locks; the fault begins; check_during_fault WORD; the fault ends;
-# check_after_fault. The holder of `short` has a lease that ends during the fault, the holder of `long` a longer one. Three waiters
-# queue for `long`: `first`, then one whose --wait ends during the fault, then `second`.
+# Two locks in use while a fault comes and goes: use_two_locks. The holder of `short` has a lease that ends during the fault, the
+# holder of `long` a longer one. Three waiters queue for `long`: `first`, then one whose --wait ends during the fault, then `second`.
 
 # wait_as PLACE WAITER [OPTION...]: WAITER queues for `long` at PLACE, from 1; $! is its process id
 wait_as() {
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap "${@:3}" long sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$2" 2>"$2.said"
 	wait_until in_queue long "$1"
 }
@@ -30,10 +28,8 @@ while :; do sleep 0.05; done
 END
 	background "$FAIRLOCK" wrap -l 2500ms -k 200ms short sh deaf.sh 2>short.said
 	SHORT=$!
-	wait_until both_run
-	# shellcheck disable=SC2046
+	wait_until lines_in short.pids 2
 	watch_deaths short $(cat short.pids)
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 12s -k 300ms long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace
 		while [ ! -e go ]; do sleep 0.05; done' 2>long.said
@@ -46,8 +42,6 @@ END
 	wait_as 3 second
 	QUEUE="$(queued_id long 0) $(queued_id long 2)"
 }
-
-both_run() { [ "$(wc -l <short.pids)" = 2 ]; }
 
 # kill_timed: kills the waiter with --wait, which may have ended by itself
 kill_timed() { kill -KILL "$TIMED" 2>/dev/null || ended "$TIMED"; }
@@ -63,15 +57,13 @@ starts_with_69() {
 # The holder of `short` has stopped COMMAND. short_died_in_time says whether in time.
 short_is_stopped() {
 	wait_until ended "$DEATHS"
-	status_of "$SHORT"
-	[ "$STATUS" = 76 ]
+	ends_with 76 "$SHORT"
 	grep -q 'lost lock short: ' short.said
 }
 
 # timed_out_with_69 WORD: the waiter whose --wait has ended got status 69, with WORD in its message
 timed_out_with_69() {
-	status_of "$TIMED"
-	[ "$STATUS" = 69 ] || { cat timed.said; return 1; }
+	ends_with 69 "$TIMED"
 	grep -qF "$1" timed.said
 }
 
@@ -82,13 +74,6 @@ tell_all_to_ask() {
 	for id in $(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1); do
 		cli PUBLISH "redisson_lock__channel:{long}:$id" 0 >/dev/null
 	done
-}
-
-# check_during_fault WORD: `short` is stopped, and a newcomer and the timed waiter get 69
-check_during_fault() {
-	short_is_stopped
-	starts_with_69 "$1"
-	timed_out_with_69 "$1"
 }
 
 # When the lease of `short` ended, in ms since the epoch, by the server's clock
@@ -106,9 +91,10 @@ short_died_in_time() {
 	[ "$died" -lt "$until" ]
 }
 
-# After the fault `short` is seen to have died in time, and `long` goes on.
-check_after_fault() {
-	short_died_in_time
+# lets_both_go_on: the holder of `short` is not stopped, and `long` goes on
+lets_both_go_on() {
+	still_runs "$SHORT"
+	kill -KILL $(cat short.pids)
 	long_goes_on
 }
 
@@ -125,40 +111,56 @@ long_goes_on() {
 	assert_output again
 }
 
-@test "connection refused: a short lease and a timed wait end, and a long lease and its waiters go on" {
-	start_server --appendonly yes
+# fault OPTIONS BEGIN END WORDS: on a server with OPTIONS, from the command BEGIN to the command END: `short` is stopped in time, a newcomer
+# and the waiter with --wait get 69 and WORDS, and `long` goes on
+fault() {
+	start_server $1
 	use_two_locks
-	stop_server
-	check_during_fault 'Connection refused'
-	start_server --appendonly yes
-	check_after_fault
+	$2 >/dev/null
+	short_is_stopped
+	starts_with_69 "$4"
+	timed_out_with_69 "$4"
+	$3 >/dev/null
+	short_died_in_time
+	long_goes_on
+}
+
+@test "connection refused: a short lease and a timed wait end, and a long lease and its waiters go on" {
+	fault '--appendonly yes' stop_server 'start_server --appendonly yes' 'Connection refused'
 }
 
 @test "server frozen: a short lease and a timed wait end, and a long lease and its waiters go on" {
-	start_server
-	use_two_locks
-	kill -STOP "$SERVER_PID"
-	check_during_fault 'no reply in time'
-	kill -CONT "$SERVER_PID"
-	check_after_fault
+	fault '' 'signal_server STOP' 'signal_server CONT' 'no reply in time'
 }
 
 @test "READONLY: a short lease and a timed wait end while the master is a replica, and a long lease goes on" {
-	start_server
-	use_two_locks
-	cli REPLICAOF 127.0.0.1 1 >/dev/null
-	check_during_fault 'it is a replica, which takes no writes; see fairlock doctor'
-	cli REPLICAOF NO ONE >/dev/null
-	check_after_fault
+	fault '' 'cli REPLICAOF 127.0.0.1 1' 'cli REPLICAOF NO ONE' 'it is a replica, which takes no writes; see fairlock doctor'
 }
 
 @test "NOREPLICAS: a short lease and a timed wait end while the server has too few replicas, and a long lease goes on" {
-	start_server
-	use_two_locks
-	cli CONFIG SET min-replicas-to-write 1 >/dev/null
-	check_during_fault 'it has too few replicas (min-replicas-to-write); see fairlock doctor'
-	cli CONFIG SET min-replicas-to-write 0 >/dev/null
-	check_after_fault
+	fault '' 'cli CONFIG SET min-replicas-to-write 1' 'cli CONFIG SET min-replicas-to-write 0' \
+		'it has too few replicas (min-replicas-to-write); see fairlock doctor'
+}
+
+@test "MISCONF: a short lease and a timed wait end while the server cannot save its data, and a long lease goes on" {
+	saves() { rmdir x.rdb && cli BGSAVE && wait_until server_says OK SET a b; }
+	fault '--save 3600 1 --dbfilename x.rdb' save_nothing saves 'it cannot save its data, and takes no writes; see fairlock doctor'
+}
+
+@test "BUSY: a short lease and a timed wait end while a script runs without end, and a long lease goes on" {
+	fault '--lua-time-limit 100' run_script 'cli SCRIPT KILL' 'it is busy with a long script; SCRIPT KILL may end it'
+}
+
+@test "LOADING: a short lease and a timed wait end while the server reads its data, and a long lease goes on" {
+	load_data() {
+		start_loading
+		run -69 "$FAIRLOCK" status
+		assert_output --partial 'it is still loading its data'
+		background "$FAIRLOCK" wrap --connect-timeout 1m other touch other.ran
+	}
+	have_loaded() { cli CONFIG SET key-load-delay 0 && wait_until server_says PONG PING; }
+	fault '--appendonly yes --rdbcompression no' load_data have_loaded 'it is still loading its data'
+	wait_until test -e other.ran
 }
 
 connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' | sort; }
@@ -172,41 +174,10 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 	tell_all_to_ask
 	starts_with_69 'its memory is full (maxmemory); see fairlock doctor'
 	timed_out_with_69 'its memory is full (maxmemory); see fairlock doctor'
-	still_runs "$SHORT"
 	# No waiter has connected again to ask: it would be absent when its turn comes.
 	[ -z "$(connections | comm -13 before -)" ]
 	cli CONFIG SET maxmemory 0 >/dev/null
-	# shellcheck disable=SC2046
-	kill -KILL $(cat short.pids)
-	long_goes_on
-}
-
-
-@test "LOADING: a short lease and a timed wait end while the server reads its data, and a long lease goes on" {
-	start_server --appendonly yes --rdbcompression no
-	cli EVAL 'for i = 1, 150 do redis.call("SET", i, string.rep("x", 3000)) end' 0
-	use_two_locks
-	cli BGREWRITEAOF >/dev/null
-	wait_until aof_is_rewritten
-	stop_server
-	server_answers() { cli PING | grep -q LOADING; }
-	start_server --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024
-	check_during_fault 'it is still loading its data'
-	cli CONFIG SET key-load-delay 0 >/dev/null
-	wait_until server_says PONG
-	check_after_fault
-}
-
-aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
-
-@test "BUSY: a short lease and a timed wait end while a script runs without end, and a long lease goes on" {
-	start_server --lua-time-limit 100
-	use_two_locks
-	cli EVAL 'while true do end' 0 >script.said 2>&1 &
-	wait_until server_says BUSY
-	check_during_fault 'it is busy with a long script; SCRIPT KILL may end it'
-	cli SCRIPT KILL
-	check_after_fault
+	lets_both_go_on
 }
 
 @test "BUSY: a waiter that becomes the first meanwhile keeps its connection, and so its turn" {
@@ -216,23 +187,18 @@ aof_is_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0';
 		background "$FAIRLOCK" wrap L true
 		wait_until in_queue L "$i"
 	done
-	connected >before
+	connections >before
 	# told while the script runs, it wants to subscribe to another channel
 	cli EVAL 'redis.call("PUBLISH", KEYS[1], "first 1")
 		local from = redis.call("TIME")[1]
 		repeat until redis.call("TIME")[1] - from > 1' \
 		1 "redisson_lock__channel:{L}:$(cli --raw ZRANGE fairlock_queue:{L} 1 1)" >/dev/null
 	wait_until heard_by_both
-	assert_equal "$(connected)" "$(cat before)"
+	assert_equal "$(connections)" "$(cat before)"
 	kill "$HOLDER"
 }
 
 heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 1)" = 2 ]; }
-
-# The connections that listen to a channel.
-connected() { cli CLIENT LIST TYPE pubsub | cut -d ' ' -f 1 | sort; }
-
-server_says() { cli PING 2>&1 | grep "^$1"; }
 
 @test "CLIENT PAUSE: a short lease ends, a newcomer gets status 69, and the others go on" {
 	start_server
@@ -240,7 +206,8 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	cli CLIENT PAUSE 4500 >/dev/null
 	short_is_stopped
 	starts_with_69 'no reply in time'
-	check_after_fault
+	short_died_in_time
+	long_goes_on
 }
 
 @test "CLIENT KILL: a holder goes on, and waiters come back to their places" {
@@ -252,10 +219,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	done
 	wait_until "$FAIRLOCK" status -q short
 	kill_timed
-	still_runs "$SHORT"
-	# shellcheck disable=SC2046
-	kill -KILL $(cat short.pids)
-	long_goes_on
+	lets_both_go_on
 }
 
 @test "SCRIPT FLUSH: holder and waiters send the scripts again" {
@@ -266,10 +230,7 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 		tell_all_to_ask
 		sleep 0.5
 	done
-	still_runs "$SHORT"
-	# shellcheck disable=SC2046
-	kill -KILL $(cat short.pids)
-	long_goes_on
+	lets_both_go_on
 }
 
 @test "max number of clients: a client keeps its connection, and one that has lost it comes back when it can" {
@@ -283,14 +244,13 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	short_is_stopped
 	timed_out_with_69 'it has too many clients already (maxclients)'
 	console 'CONFIG SET maxclients 1000'
-	check_after_fault
+	short_died_in_time
+	long_goes_on
 }
 
 @test "HELLO unknown: status 69 says that the server is too old" {
 	start_server --rename-command HELLO ''
 	starts_with_69 'unknown command'
-	run -69 "$FAIRLOCK" status
-	assert_output --partial 'unknown command'
 }
 
 @test "FLUSHALL: the holder takes the lock up at its next renewal, and a waiter comes back to its place" {
@@ -298,86 +258,63 @@ server_says() { cli PING 2>&1 | grep "^$1"; }
 	use_two_locks
 	kill_timed
 	cli FLUSHALL >/dev/null
-	wait_until is_held_again
-	still_runs "$SHORT"
-	# shellcheck disable=SC2046
-	kill -KILL $(cat short.pids)
-	long_goes_on
+	wait_until prints "$TOKEN" cli HGET 'fairlock:{long}' token
+	lets_both_go_on
 }
 
-is_held_again() { [ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]; }
-
-@test "restarted with its data: the holder keeps the lock, the waiters their order, and tokens grow" {
-	start_server --appendonly yes
-	restart_under_a_queue --appendonly yes
-}
-
-taken() { [ "$(cli EXISTS "$1")" = 1 ]; }
-
-@test "restarted without it: the holder keeps the lock, the waiters their order, and tokens grow" {
-	start_server
-	restart_under_a_queue
-}
-
+# restart_under_a_queue OPTION...: a server with these is restarted under a holder and five waiters
 restart_under_a_queue() {
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap job sh -c 'echo "0 $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.05; done; echo end >>trace'
-	local holder=$! i
-	wait_until test -s trace
+	local i
+
+	start_server "$@"
+	run_until_go
+	cut -d ' ' -f 1 begun >tokens
 	for i in 1 2 3 4 5; do
-		# shellcheck disable=SC2016
-		background "$FAIRLOCK" wrap job sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$i"
-		wait_until in_queue job "$i"
+		join_queue job sh -c 'echo "$0" >>trace; echo "$FAIRLOCK_TOKEN" >>tokens' "$i"
 	done
 	stop_server
 	start_server "$@"
 	wait_until in_queue job 5
-	wait_until taken job
+	wait_until prints 1 cli EXISTS job
+	[ ! -e trace ]
 	touch go
-	status_of "$holder"
-	[ "$STATUS" = 0 ]
+	ends_with 3 "$WRAPPER"
 	wait_until in_queue job 0
-	wait_until lines_in trace 7
-	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '0 end 1 2 3 4 5 ' ]
-	grep -v end trace | cut -d' ' -f2 | sort -nuc
+	wait_until lines_in tokens 6
+	assert_equal "$(xargs <trace)" '1 2 3 4 5'
+	sort -nuc tokens
+}
+
+@test "restarted with its data: the holder keeps the lock, the waiters their order, and tokens grow" {
+	restart_under_a_queue --appendonly yes
+}
+
+@test "restarted without it: the holder keeps the lock, the waiters their order, and tokens grow" {
+	restart_under_a_queue
 }
 
 @test "no Redis at all: a waiter and a newcomer get status 70 while an HTTP server has the port" {
-	local port
-
 	port=$(free_port)
 	start_server --port "$port" --bind 127.0.0.1 --appendonly yes
 	FAIRLOCK_URL=redis://127.0.0.1:$port
-	# The HTTP server is there as soon as the port is free.
-	background python3 -c 'import http.server, sys, time
-print("ready", flush=True)
-while True:
-    try:
-        server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler)
-        break
-    except OSError:
-        time.sleep(0.02)
-server.serve_forever()' "$port" >http 2>/dev/null
-	local other=$!
-	wait_until test -s http
 	use_two_locks
 	stop_server
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$port" http
+	other=$!
 	short_is_stopped
-	status_of "$TIMED"
-	[ "$STATUS" = 70 ]
+	ends_with 70 "$TIMED"
 	run -70 timeout 20 "$FAIRLOCK" wrap long true
 	assert_output --partial 'cannot understand'
 	kill "$other"
 	wait_until ended "$other"
 	start_server --port "$port" --bind 127.0.0.1 --appendonly yes
-	check_after_fault
+	short_died_in_time
+	long_goes_on
 }
 
 # volatile-ttl evicts first what expires first: the two locks, then keys of others. Our queue
 # expires long after those.
 @test "key evicted: a holder stops at its next renewal, and a waiter keeps its place" {
-	local used
-
 	start_server
 	use_two_locks
 	kill_timed
@@ -388,27 +325,9 @@ server.serve_forever()' "$port" >http 2>/dev/null
 	cli CONFIG SET maxmemory 0 >/dev/null
 	[ "$(cli EXISTS short long)" = 0 ]
 	wait_until ended "$DEATHS"
-	status_of "$SHORT"
-	[ "$STATUS" = 76 ]
+	ends_with 76 "$SHORT"
 	grep -q 'lost lock short: its lease ended or its key was deleted' short.said
-	status_of "$LONG"
-	[ "$STATUS" = 76 ]
+	ends_with 76 "$LONG"
 	wait_until lines_in trace 3
 	[ "$(cut -d' ' -f1 trace | xargs)" = 'holder first second' ]
-}
-
-write_is_refused() { cli SET a b | grep MISCONF; }
-write_is_taken() { [ "$(cli SET a b)" = OK ]; }
-
-@test "MISCONF: a short lease and a timed wait end while the server cannot save its data, and a long lease goes on" {
-	start_server --save '3600 1' --dbfilename x.rdb
-	use_two_locks
-	mkdir x.rdb # no snapshot can be written
-	cli BGSAVE >/dev/null
-	wait_until write_is_refused
-	check_during_fault 'it cannot save its data, and takes no writes; see fairlock doctor'
-	rmdir x.rdb
-	cli BGSAVE >/dev/null
-	wait_until write_is_taken
-	check_after_fault
 }

@@ -5,53 +5,85 @@ load ../lib/jobs
 
 setup() { start_in_folder; }
 
-@test "when the wrapper is killed all of COMMAND is dead before the lease ends, and the lock is given back" {
-	start_job -l 6s
-	kill -KILL "$WRAPPER"
-	dead_before_lease_ends
-	wait_until ended "$GUARD"
-	[ "$(cli EXISTS job)" = 0 ]
-}
+# Each fault kills or stops processes of a job that was just started.
+wrapper_dies() { kill -KILL "$WRAPPER"; }
+guard_dies() { kill -KILL "$GUARD"; }
+guard_stops() { stop "$GUARD"; }
+both_stop() { stop "$GUARD" && stop "$WRAPPER"; }
+guard_stops_and_wrapper_dies() { stop "$GUARD" && kill -KILL "$WRAPPER"; }
 
-@test "when the guard is killed all of COMMAND is dead before the lease ends, and the status is 76" {
-	start_job -l 6s
-	kill -KILL "$GUARD"
-	dead_before_lease_ends
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
-	[ "$(cli EXISTS job)" = 0 ]
-	# The wrapper says so at once, not only when the deadline comes near.
-	grep -q 'lost the guard of lock job: it died' said
-}
-
-@test "when the guard is stopped past the lease all of COMMAND is dead at the deadline, and the status is 76" {
-	start_job -l 6s
-	kill -STOP "$GUARD"
-	dead_before_lease_ends
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
-}
-
-@test "when COMMAND ends while its guard is stopped its status counts, and the lock is given back" {
-	local command
-
-	background "$FAIRLOCK" wrap -l 10s job sh -c 'sleep 600 & echo $! >daemon; while [ ! -e go ]; do sleep 0.05; done; exit 3' 2>said
-	WRAPPER=$!
-	wait_until test -s daemon
-	GUARD=$(pgrep -P "$WRAPPER")
-	command=$(pgrep -P "$GUARD")
+guard_dies_with_unread_signals() {
 	stop "$GUARD"
-	touch go
-	wait_until has_ended_unseen "$command"
-	status_of "$WRAPPER"
-	[ "$STATUS" = 3 ]
-	assert_equal "$(cat said)" ''
-	[ "$(cli EXISTS job)" = 0 ]
-	wait_until ended "$GUARD"
-	kill "$(cat daemon)" # fairlock has left it alone
+	kill -USR1 "$WRAPPER"
+	wait_until signal_taken
+	kill -KILL "$GUARD"
 }
 
-has_ended_unseen() { [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
+# No signal is pending for the wrapper: it has passed it on.
+signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; }
+
+# only COMMAND goes on
+guard_dies_and_all_but_COMMAND_stop() {
+	stop "$(pgrep -P "$GUARD" -xf 'sh job')"
+	stop "$WRAPPER"
+	kill -KILL "$GUARD"
+	wait_until ended "$GUARD"
+	kill -CONT "$(sed -n 2p pids)" "$(sed -n 1p pids)"
+}
+
+@test "whichever of wrapper and guard dies or is stopped, all of COMMAND is dead before the lease ends, and the lock is given back" {
+	while read -r fault status; do
+		echo "$fault"
+		start_job -l 6s
+		"$fault"
+		dead_before_lease_ends
+		ends_with "$status" "$WRAPPER"
+		wait_until ended "$GUARD"
+		is_free job
+		case $fault in
+		guard_dies) grep -q 'lost the guard of lock job: it died' said ;;
+		wrapper_dies)
+			assert_equal "$(cat said)" 'fairlock: lost the wrapper of lock job; stopping sh'
+			assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | last | .cause')" 'wrap died'
+			;;
+		esac
+	done <<'END'
+wrapper_dies 137
+guard_dies 76
+guard_stops 76
+both_stop 76
+guard_stops_and_wrapper_dies 137
+guard_dies_with_unread_signals 76
+guard_dies_and_all_but_COMMAND_stop 76
+END
+}
+
+@test "when COMMAND ends while its wrapper, its guard or both are stopped, its status counts, and its daemons live" {
+	cat >daemon <<'END'
+trap 'touch signalled; exit' TERM CONT
+while [ -e daemon ]; do sleep 0.1; done
+END
+	until_go="setsid sh daemon & $until_go"
+	for stopped in "GUARD" "WRAPPER" "GUARD WRAPPER"; do
+		run_until_go -l 6s
+		command=$(pgrep -P "$GUARD")
+		for pid in $stopped; do stop "${!pid}"; done
+		touch go
+		wait_until has_ended "$command"
+		ends_with 3 "$WRAPPER"
+		wait_until ended "$GUARD"
+		assert_equal "$(cat said)" ''
+		is_free job
+		assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | last | .cause')" exit
+	done
+	sleep 6.5 # the lease would have ended by then
+	[ ! -e signalled ]
+	rm daemon
+}
+
+
+# has_ended PID: it may wait for a parent that is stopped
+has_ended() { ended "$1" || [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 
 # trace PID: stops the process in such a way that SIGKILL ends it, and no other signal makes it go on
 trace() {
@@ -69,41 +101,9 @@ failed or os.waitpid(pid, WALL)' "$1" >traced
 	start_job -l 4s -k 1s
 	trace "$GUARD"
 	dead_before_lease_ends
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
+	ends_with 76 "$WRAPPER"
 	run -0 cat said
 	assert_output 'fairlock: lost the guard of lock job: it is frozen or very slow; stopped sh'
-}
-
-@test "when only COMMAND goes on after its wrapper was stopped and its guard killed, it is dead at the deadline" {
-	start_job -l 6s
-	stop "$(pgrep -P "$GUARD" -xf 'sh job')"
-	stop "$WRAPPER"
-	kill -KILL "$GUARD"
-	wait_until ended "$GUARD"
-	kill -CONT "$(sed -n 2p pids)" "$(sed -n 1p pids)"
-	dead_before_lease_ends
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
-	[ "$(cli EXISTS job)" = 0 ]
-}
-
-@test "when the guard is stopped and the wrapper killed the guard goes on and gives the lock back" {
-	start_job -l 6s
-	stop "$GUARD"
-	kill -KILL "$WRAPPER"
-	dead_before_lease_ends
-	wait_until ended "$GUARD"
-	[ "$(cli EXISTS job)" = 0 ]
-}
-
-@test "when wrapper and guard are stopped all of COMMAND is dead at the deadline, and the status is 76" {
-	start_job -l 6s
-	stop "$GUARD"
-	stop "$WRAPPER"
-	dead_before_lease_ends
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
 }
 
 # The timer that wakes the guard wakes it for a moment: a second one kills it, and its death wakes the wrapper.
@@ -122,38 +122,19 @@ while True:
 	wait_until is_free job
 }
 
-@test "when a guard is killed that has unread signals COMMAND is stopped" {
-	start_job -l 5s
-	kill -STOP "$GUARD"
-	kill -USR1 "$WRAPPER"
-	wait_until signal_taken
-	kill -KILL "$GUARD"
-	dead_before_lease_ends
-	status_of "$WRAPPER"
-	[ "$STATUS" = 76 ]
-}
-
-# No signal is pending for the wrapper: it has passed it on.
-signal_taken() { grep -q '^ShdPnd:.*0000000000000000$' "/proc/$WRAPPER/status"; }
-
 # The stopped server has a request that it has not read.
 asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { exit !found }'; }
 
 @test "when the guard is killed while it gives the lock back the wrapper does that, and the status is COMMAND's" {
-	background "$FAIRLOCK" wrap -l 5m --connect-timeout 30s job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
-	WRAPPER=$!
-	wait_until "$FAIRLOCK" status -q job
-	wait_until pgrep -P "$WRAPPER"
-	GUARD=$(pgrep -P "$WRAPPER")
+	run_until_go -l 5m --connect-timeout 30s
 	kill -STOP "$SERVER_PID"
 	touch go
 	wait_until asked
 	kill -KILL "$GUARD"
 	wait_until ended "$GUARD"
 	kill -CONT "$SERVER_PID"
-	status_of "$WRAPPER"
-	[ "$STATUS" = 3 ]
-	[ "$(cli EXISTS job)" = 0 ]
+	ends_with 3 "$WRAPPER"
+	is_free job
 }
 
 @test "when the wrapper is stopped far past its lease the lock stays held and COMMAND runs" {
@@ -165,9 +146,8 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	assert_failure
 	grep -c '' pids
 	kill -CONT "$WRAPPER"
-	# shellcheck disable=SC2046
 	kill -KILL $(cat pids)
-	status_of "$WRAPPER"
+	wait_until ended "$WRAPPER"
 }
 
 @test "when the process group of the wrapper is killed the guard gives the lock back" {
@@ -177,30 +157,6 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	kill -KILL -- "-$!"
 	wait_until is_free job
 }
-
-@test "a wrapper that was stopped when COMMAND ended goes on, and leaves COMMAND's daemons alone" {
-	cat >daemon <<'END'
-trap 'touch signalled; exit' TERM CONT
-echo $$ >there
-while :; do sleep 0.1; done
-END
-	background "$FAIRLOCK" wrap -l 5s job sh -c 'setsid sh daemon & while ! test -e go; do sleep 0.02; done; exit 5' 2>said
-	local wrapper=$! until
-	wait_until test -s there
-	until=$(($(ms) + 5500)) # the lease would have ended by then
-	stop "$wrapper"
-	touch go
-	status_of "$wrapper"
-	[ "$STATUS" = 5 ]
-	is_free job
-	wait_until later_than "$until"
-	run -0 cat said
-	assert_output ''
-	[ ! -e signalled ]
-	kill -KILL "$(cat there)"
-}
-
-later_than() { [ "$(ms)" -gt "$1" ]; }
 
 # out_of_memory FILE: the system has to read it from the disk
 out_of_memory() {

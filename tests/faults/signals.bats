@@ -10,20 +10,17 @@ setup() {
 
 @test "each signal that a process can catch reaches COMMAND once if somebody sends it to wrap" {
 	# fairlock keeps the others: see fairlock-wrap(1)
-	local name count=0 names='HUP INT QUIT TRAP ABRT USR1 USR2 ALRM TERM STKFLT CONT URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS 34 50'
+	count=0 names='HUP INT QUIT TRAP ABRT USR1 USR2 ALRM TERM STKFLT CONT URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS 34 50'
 
 	start_catcher 1
 	for name in $names; do
 		kill -s "$name" "$WRAPPER"
 		wait_until lines_in got $((++count))
 	done
-	# shellcheck disable=SC2086
 	got_only $names
 }
 
 @test "COMMAND dies of the two signals that a C library keeps for itself, if somebody sends one to wrap" {
-	local signo wrapper
-
 	for signo in 32 33; do
 		background "$BUILD/programs/defaults" "$FAIRLOCK" wrap job sleep 600
 		wrapper=$!
@@ -36,8 +33,6 @@ setup() {
 }
 
 @test "a signal that somebody sends to one of three wraps inside each other reaches COMMAND once" {
-	local middle
-
 	start_catcher 3
 	middle=$(pgrep -P "$(pgrep -P "$WRAPPER")") # COMMAND of the first one's guard
 	kill -s HUP "$WRAPPER"
@@ -50,8 +45,6 @@ setup() {
 }
 
 @test "a signal that COMMAND sends to its process group reaches COMMAND once, also in three wraps inside each other" {
-	local wraps
-
 	for wraps in 1 3; do
 		rm -f go got pid
 		start_catcher "$wraps" 'os.kill(0, 1); os.kill(0, 50); os.kill(0, 50)'
@@ -73,8 +66,6 @@ setup() {
 }
 
 @test "an alarm that wrap has inherited ends COMMAND, whenever it comes" {
-	local us
-
 	run -142 perl -e 'alarm 1; exec @ARGV' "$FAIRLOCK" wrap job sleep 20
 	for us in {1..20}000; do
 		run -142 perl -MTime::HiRes=ualarm -e 'ualarm shift; exec @ARGV' "$us" "$FAIRLOCK" wrap job sleep 20

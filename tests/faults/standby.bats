@@ -1,6 +1,5 @@
 # The first waiter has its guard ready, so that little is left to do when its turn comes. COMMAND must not notice it, and neither may
 # others.
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
@@ -19,13 +18,8 @@ stands_by() {
 	wait_until has_guard "$WAITER"
 }
 
-has_none() {
-	! pgrep -P "$1"
-}
-
 @test 'COMMAND of a waiter has the same signals, descriptors and variables as any COMMAND' {
-	# shellcheck disable=SC2016
-	local show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
+	show='grep -E "^(Sig(Blk|Ign|Cgt)|PPid|NSsid)" /proc/self/status | sed "s/PPid.*/PPid/"; ls /proc/self/fd | wc -l
 		echo "$FAIRLOCK_NAME $FAIRLOCK_HELD" | sed "s/$FAIRLOCK_OWNER/OWNER/"; cat -'
 
 	# in the background, where shells ignore SIGINT
@@ -44,13 +38,10 @@ has_none() {
 }
 
 @test 'only the first waiter has a guard that stands by, and the next when it becomes first' {
-	local next
-
 	first_waits job sleep 600
-	background "$FAIRLOCK" wrap job true
-	next=$!
-	wait_until in_queue job 2
-	wait_until has_none "$next" # it had one while it took itself for the first
+	join_queue job true
+	next=$WAITER
+	wait_until refute pgrep -P "$next" # it had one while it took itself for the first
 	kill "$HOLDER"
 	wait_until pgrep -P "$next"
 }
@@ -62,8 +53,7 @@ has_none() {
 	WAITER=$!
 	stands_by
 	kill "$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 143
+	ends_with 143 "$WAITER"
 	[ ! -e "/proc/$GUARD" ]
 	[ ! -e ran ]
 }
@@ -82,8 +72,7 @@ has_none() {
 	kill -KILL "$GUARD"
 	wait_until ended "$GUARD"
 	kill "$HOLDER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[ -e ran ]
 }
 
@@ -94,8 +83,6 @@ has_none() {
 }
 
 @test 'COMMAND does not start when wrapper and guard are both stopped in the moment of the grant, and the guard goes on after the lease' {
-	local tracer
-
 	hold job
 	# the wrapper is stopped when it continues the guard, which does not happen
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -qq -f -e trace=kill -e inject=kill:error=EPERM:signal=SIGSTOP:when=1 \
@@ -112,8 +99,7 @@ has_none() {
 	kill -CONT "$GUARD"
 	sleep 0.5 # so long it could start COMMAND
 	kill -CONT "$WAITER"
-	status_of "$tracer"
-	assert_equal "$STATUS" 76
+	ends_with 76 "$tracer"
 	ended "$GUARD"
 	[ ! -e ran ]
 }
@@ -128,16 +114,11 @@ has_none() {
 	kill "$HOLDER"
 	run -0 "$FAIRLOCK" wrap --wait 20s job test ! -e ran
 	kill -CONT "-$WAITER"
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	[ -e ran ]
 }
 
-sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
-
 @test 'a grant counts that came while the wrapper was stopped for longer than an answer may take' {
-	local answer
-
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 600
 	# In the first round the server does not know the script, and its greeting has come by then.
@@ -146,29 +127,25 @@ sleeps() { grep -q '^State:.S' "/proc/$1/status"; }
 		WAITER=$!
 		wait_until has_guard "$WAITER"
 		[ "$answer" = first ] || wait_until holds_lock "$WAITER" "$answer"
-		wait_until sleeps "$WAITER" # it has sent its request
+		wait_until grep -q '^State:.S' "/proc/$WAITER/status" # it has sent its request
 		stop "$WAITER"
 		wait_until holds_lock "$WAITER" "$answer"
 		sleep 5 # more than the connect timeout
 		[ ! -e "$answer.ran" ]
 		kill -CONT "$WAITER"
-		status_of "$WAITER"
-		assert_equal "$STATUS" 0
+		ends_with 0 "$WAITER"
 		[ -e "$answer.ran" ]
 	done
 }
 
-# forks_slowly WORD...: a `wrap WORD...` far from its server that sleeps 0.5 s after its first fork
-forks_slowly() {
+@test 'COMMAND has the lock or does not run if --wait ends before the wrapper goes on after its fork' {
 	"$FAIRLOCK" wrap job true # so that the server knows the scripts
 	start_proxy "$SERVER_SOCKET" "$PWD/far"
 	proxy delay 20
+	# The wrapper sleeps 0.5 s after its first fork.
 	FAIRLOCK_URL=unix://$PWD/far ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run strace -qq -e trace=fork,clone \
-		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap "$@"
-}
-
-@test 'COMMAND has the lock or does not run if --wait ends before the wrapper goes on after its fork' {
-	forks_slowly -w 0.2 job sh -c '"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
+		-e inject=fork,clone:delay_exit=500000:when=1 -o /dev/null "$FAIRLOCK" wrap -w 0.2 job sh -c \
+		'"$FAIRLOCK" status -q job && echo holds >>ran; sleep 0.7; "$FAIRLOCK" status -q job && echo holds >>ran'
 	assert_success
 	assert_equal "$(cat ran)" $'holds\nholds'
 	nothing_left
@@ -190,7 +167,6 @@ forks_slowly() {
 	hold job
 	unshare -r --pid --fork --mount-proc true || skip 'nobody may make a process namespace here'
 	# The first process of the namespace reaps no children but its own.
-	# shellcheck disable=SC2016
 	run unshare -r --pid --fork --mount-proc sh -c '
 		for i in 1 2 3 4 5; do "$FAIRLOCK" wrap -nq job true; done
 		ps -e -o stat,comm | grep "^Z"'
@@ -202,8 +178,6 @@ refusals() { cli INFO errorstats | sed -n 's/^errorstat_NOREPLICAS:count=\([0-9]
 is_refused() { [ "$(refusals)" -gt "${1:-0}" ]; }
 
 @test 'a first waiter whose request the server refused for a while hands its guard a connection that can be refused, too' {
-	local before
-
 	! is_static || FAIRLOCK=$BUILD/dynamic/fairlock # its memory is checked when it is freed
 	first_waits -l 6s job sh -c 'until [ -e end ]; do sleep 0.05; done'
 	cli CONFIG SET min-replicas-to-write 1
@@ -217,7 +191,6 @@ is_refused() { [ "$(refusals)" -gt "${1:-0}" ]; }
 	wait_until is_refused "$before"
 	cli CONFIG SET min-replicas-to-write 0
 	touch end
-	status_of "$WAITER"
-	assert_equal "$STATUS" 0
+	ends_with 0 "$WAITER"
 	run ! grep lost said
 }

@@ -1,6 +1,4 @@
-#!/usr/bin/env bats
 # wrap --supersede while processes die, hang and lose their connections, and while the server restarts.
-
 load ../lib/helpers
 load ../lib/jobs
 
@@ -8,7 +6,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
 teardown() {
 	# A stopped process does not end with the test.
-	# shellcheck disable=SC2086
 	[ -z "${STOPPED-}" ] || kill -CONT $STOPPED 2>/dev/null || true
 }
 
@@ -21,20 +18,15 @@ waits() {
 
 # asks NAME [OPTION...]: the same, and does not wait until it stands in the queue
 asks() {
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap "${@:2}" job sh -c 'echo "$1" >>order' sh "$1" 2>"said.$1"
 	WAITER=$!
 }
 
-has_lines() { [ -e order ] && [ "$(wc -l <order)" -ge "$1" ]; }
-
-is_queued() {
-	cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"
-}
+is_queued() { cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"; }
 
 # ran NAME...: these have run, in this order, and nothing is left but a note to a waiter that died
 ran() {
-	wait_until has_lines $#
+	wait_until lines_in order $#
 	wait_until is_free job
 	wait_until in_queue job 0
 	assert_equal "$(paste -sd ' ' order)" "$*"
@@ -75,8 +67,7 @@ all_are_back() { [ "$(cli PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc 
 
 # First requests are lost on their way, too. Three that start at once do not wait for each other, so any of them may be the newest.
 @test "connections that break while one supersedes the other: each ends with 75 once, and the last one runs" {
-	local i name pids=()
-
+	pids=()
 	start_server
 	hold -l 10m job
 	waits before

@@ -7,7 +7,6 @@ setup_file() {
 }
 
 setup() {
-	# shellcheck disable=SC2034 # tests read it
 	SHIMS=$TESTS_DIR/../completions
 	export HOME=$BATS_TEST_TMPDIR
 	mkdir "$HOME/bin"
@@ -20,11 +19,9 @@ setup() {
 ask() {
 	run "$FAIRLOCK" --complete "$@"
 	assert_success
-	# shellcheck disable=SC2154
 	output=$(cut -f1 <<<"$output")
 }
 
-# shellcheck disable=SC2034 # tests read it
 commands='acquire
 doctor
 help

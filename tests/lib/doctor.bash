@@ -23,11 +23,7 @@ finds() {
 }
 
 # says FILTER VALUE: fails unless this part of the JSON is VALUE
-says() {
-	assert_equal "$(jq -r "$1" <<<"$output")" "$2"
-}
+says() { assert_equal "$(jq -r "$1" <<<"$output")" "$2"; }
 
 # start_well [OPTION...]: starts a server in which doctor finds nothing but notes about replicas
-start_well() {
-	start_server --appendonly yes "$@"
-}
+start_well() { start_server --appendonly yes "$@"; }

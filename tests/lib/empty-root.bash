@@ -26,7 +26,6 @@ in_root() {
 		variables+=("$1")
 		shift
 	done
-	# shellcheck disable=SC2016
 	setpriv --pdeathsig KILL "${ENTER[@]}" sh -c '
 		mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount --bind "$2" "$1/socket" &&
 		shift 2 && exec "$@"

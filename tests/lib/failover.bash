@@ -1,6 +1,6 @@
-# Holders, waiters and their history in a failover: `load helpers`, then `load failover`.
+# Holders, waiters and their history in a failover: `load helpers`, `load jobs`, then `load failover`.
 #
-#   hold_job -l 10s                  # holds `job` until `touch go`, and exits with 7
+#   hold_job -l 10s                  # holds `job` until `touch go`, and exits with 3
 #   queue_up_to 2                    # waiters 1 and 2 queue in this order
 #   held_on; all_went_well 2         # all had their turns in order
 #
@@ -9,30 +9,21 @@
 # history   one line for each begin and end of a critical section, in the order in which they
 #           happened: WHAT WAITER TOKEN SECONDS-SINCE-BOOT
 
-# hold_job [OPTION...]: wrap holds `job`. Sets HOLDER, HOLD_TOKEN and HOLD_OWNER.
+# hold_job [OPTION...]: wrap holds `job`. Sets HOLDER, HOLD_TOKEN and HOLD_OWNER. Its messages are in `said`.
 hold_job() {
-	rm -f go held
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap "$@" job sh -c 'echo "$FAIRLOCK_TOKEN $FAIRLOCK_OWNER" >held
-		while [ ! -e go ]; do sleep 0.05; done
-		exit 7' 2>holder.err
-	HOLDER=$!
-	wait_until test -s held
-	read -r HOLD_TOKEN HOLD_OWNER <held
+	run_until_go "$@"
+	HOLDER=$WRAPPER
+	read -r HOLD_TOKEN HOLD_OWNER <begun
 }
 
 # The holder's COMMAND runs to its end under its first grant.
 held_on() {
-	local status=0
-
 	touch go
-	wait "$HOLDER" || status=$?
-	[ "$status" = 7 ] || { echo "the holder: $status"; cat holder.err; return 1; }
+	ends_with 3 "$HOLDER" || { cat said; return 1; }
 }
 
 # queue_up WAITER [OPTION...]: returns when this waiter is in the queue, or has got the lock
 queue_up() {
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -v -l 10s "${@:2}" job sh -c '
 		note() {
 			read -r up rest </proc/uptime

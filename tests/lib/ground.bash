@@ -17,7 +17,6 @@ needs_namespaces() {
 # come into `said`. Sets GROUND_PID to the parent of WORD.... All of it dies with the test.
 on_ground() {
 	local way=() begin=:
-	# shellcheck disable=SC2016
 	local script='cd "$1"; eval "$2"; shift 2; "$@" 2>said; echo $? >status.new; mv status.new status; exec sleep 600'
 
 	case $1 in

@@ -26,13 +26,11 @@ export BUILD BUILDROOT FAIRLOCK SERVER
 # line only when a command fails, or the test's time is over.
 if declare -F bats_check_status_from_trap bats_capture_stack_trace bats_error_trap >/dev/null && [ "${BATS_TRACE_LEVEL:-0}" -eq 0 ]; then
 	set +T
-	# shellcheck disable=SC2034 # bats reads these variables
 	bats_error_trap() {
 		bats_check_status_from_trap
 		bats_capture_stack_trace
 		BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
 	}
-	# shellcheck disable=SC2034
 	bats_timeout_trap() {
 		BATS_TIMED_OUT=1
 		bats_capture_stack_trace
@@ -70,9 +68,7 @@ done
 
 # background COMMAND...: runs it without the descriptors that bats waits for, and has it killed when
 # this shell ends. Sets $!.
-background() {
-	setpriv --pdeathsig KILL "$@" 3>&- 4>&- &
-}
+background() { setpriv --pdeathsig KILL "$@" 3>&- 4>&- & }
 
 # wait_until COMMAND...: polls it until it succeeds, for up to 20 seconds (WAIT_S). After a while it
 # polls less often, to leave the machine to the processes that the test waits for.
@@ -89,6 +85,9 @@ wait_until() {
 	done
 }
 
+# prints TEXT COMMAND...: this is all that the command prints
+prints() { [ "$("${@:2}")" = "$1" ]; }
+
 # lines_in FILE N: it has so many whole lines
 lines_in() { [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; }
 
@@ -98,9 +97,7 @@ stop() {
 	wait_until is_stopped "$1"
 }
 
-is_stopped() {
-	grep -q '^State:.T' "/proc/$1/status"
-}
+is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
 # kill_at_once PID...: kills all of them before one sees that another is dead; with real-time priority, since a busy machine
 # might let one of them run in between. Without the right to it, they are just killed one after the other.
@@ -129,9 +126,7 @@ ends_with() {
 }
 
 # server_dir: prints the folder of this test's server, or in setup_file that of the file's server
-server_dir() {
-	echo "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
-}
+server_dir() { echo "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"; }
 
 # start_server [OPTION...]: starts a private server on a unix socket, which writes nothing to disk;
 # `start_server --appendonly yes` keeps its data over a restart. Sets SERVER_PID, SERVER_SOCKET and
@@ -151,9 +146,7 @@ start_server() {
 	}
 }
 
-server_answers() {
-	[ "$(cli PING)" = PONG ]
-}
+server_answers() { [ "$(cli PING)" = PONG ]; }
 
 # use_server NAME: sets SERVER and CLI to the redis or valkey that .ci/servers has fetched, or skips
 # the test
@@ -180,9 +173,7 @@ free_ports() {
 free_port() { free_ports 1; }
 
 # is_taken PORT: somebody listens there
-is_taken() {
-	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
-}
+is_taken() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # console COMMAND: sends it to port PORT over a connection that stays, and prints the first line of the
 # reply
@@ -203,9 +194,7 @@ stop_server() {
 }
 
 # ask_can WORD...: ASK does the same with these words as redis-cli, which takes longer to start
-ask_can() {
-	[ -n "$ASK" ] && [[ ${1-} =~ ^([A-Z]+|--raw|-x)$ && $1 != *SUBSCRIBE && $1 != MONITOR ]]
-}
+ask_can() { [ -n "$ASK" ] && [[ ${1-} =~ ^([A-Z]+|--raw|-x)$ && $1 != *SUBSCRIBE && $1 != MONITOR ]]; }
 
 # cli [ARGUMENT...]: asks the server of this test; as redis-cli, without arguments commands of the standard input, which may have quotes
 cli() {
@@ -217,14 +206,10 @@ cli() {
 }
 
 # ms: prints this machine's time in milliseconds
-ms() {
-	echo $(($(date +%s%N) / 1000000))
-}
+ms() { echo $(($(date +%s%N) / 1000000)); }
 
 # now_ms: prints the server's time
-now_ms() {
-	cli TIME | paste -sd ' ' | awk '{ printf "%.0f\n", $1 * 1000 + int($2 / 1000) }'
-}
+now_ms() { cli TIME | paste -sd ' ' | awk '{ printf "%.0f\n", $1 * 1000 + int($2 / 1000) }'; }
 
 # Private servers (`local:`)
 #
@@ -242,7 +227,6 @@ new_home() {
 		"$HOME_DIR" >"$passwd"
 	unshare "${user[@]}" --mount true 2>/dev/null || skip 'this machine allows no namespaces'
 	# The kernel kills all in a process namespace when its first process ends.
-	# shellcheck disable=SC2016
 	background unshare "${user[@]}" --mount --pid --fork --kill-child --mount-proc \
 		sh -c 'mount --bind "$1" /etc/passwd && : >"$2" && exec sleep infinity' \
 		sh "$passwd" "$BATS_TEST_TMPDIR/home.ready" >"$BATS_TEST_TMPDIR/home.log" 2>&1
@@ -280,9 +264,7 @@ offering() {
 }
 
 # in_queue NAME COUNT: succeeds if COUNT owners wait for the lock
-in_queue() {
-	[ "$(all_waiting "$1")" = "$2" ]
-}
+in_queue() { [ "$(all_waiting "$1")" = "$2" ]; }
 
 # all_waiting NAME: how many wait: ours, and Redisson's, which stand in its list beside the markers of ours
 all_waiting() {
@@ -293,28 +275,21 @@ all_waiting() {
 }
 
 # is_free NAME: succeeds if the server has no holder of the lock
-is_free() {
-	[ "$(cli EXISTS "$1")" = 0 ]
-}
+is_free() { [ "$(cli EXISTS "$1")" = 0 ]; }
 
 # hold [OPTION...] NAME: holds the lock in the background until the test ends. Sets HOLDER to the
 # wrapper's process id.
 hold() {
 	background "$FAIRLOCK" wrap "$@" sleep 600
-	# shellcheck disable=SC2034 # for the test
 	HOLDER=$!
 	wait_until "$FAIRLOCK" status -q "${!#}"
 }
 
 # held_by DESCRIPTION [MS]: has the server say that this process has held `job` for so long
-held_by() {
-	describe_holder job "$1" "${2-0}"
-}
+held_by() { describe_holder job "$1" "${2-0}"; }
 
 # kept_until NAME: prints the local time until which --min-hold keeps the lock, as 18:03:25
-kept_until() {
-	date -d "@$(($(holder_column "$1" ends) / 1000))" +%H:%M:%S
-}
+kept_until() { date -d "@$(($(holder_column "$1" ends) / 1000))" +%H:%M:%S; }
 
 # nothing_left: succeeds if the server has no key but the two that may outlive a lock, which expire
 nothing_left() {
@@ -337,9 +312,7 @@ install_to() {
 }
 
 # is_static: succeeds if the program is a static one
-is_static() {
-	[[ $(<"$BUILD/list") = static* ]]
-}
+is_static() { [[ $(<"$BUILD/list") = static* ]]; }
 
 # ---- The records in our hash of the lock `lock`, by the names of their columns
 
@@ -363,9 +336,7 @@ number_of() {
 }
 
 # column FIELD NAME: a column of a record in our hash of `lock`, or nothing if there is no such record
-column() {
-	cli --raw HGET "fairlock:$(braced)" "$1" | cut -d ' ' -f "$(number_of "$1" "$2")"
-}
+column() { cli --raw HGET "fairlock:$(braced)" "$1" | cut -d ' ' -f "$(number_of "$1" "$2")"; }
 
 # change FIELD NAME=VALUE...: writes columns of a record that is in our hash of `lock`
 change() {
@@ -388,9 +359,7 @@ change() {
 }
 
 # The field of the present hold of `lock`.
-holder_field() {
-	echo "h:$(cli --raw HGET "fairlock:$(braced)" holder)"
-}
+holder_field() { echo "h:$(cli --raw HGET "fairlock:$(braced)" holder)"; }
 
 braced() {
 	case $lock in

@@ -17,9 +17,7 @@ setup() {
 }
 
 # events .FILTER: prints this part of the log as JSON
-events() {
-	"$FAIRLOCK" log --json job | jq -c ".log$1"
-}
+events() { "$FAIRLOCK" log --json job | jq -c ".log$1"; }
 
 # entries: adds the entries of the standard input to the log in one go. Each is a line
 #   SECONDS EVENT TOKEN BY WAITED HELD
@@ -38,9 +36,7 @@ entries() {
 }
 
 # at SECONDS EVENT [TOKEN [BY [WAITED [HELD]]]]: adds one entry
-at() {
-	echo "$1" "$2" "${3:--}" "${4:--}" "${5:--}" "${6:--}" | entries
-}
+at() { echo "$1" "$2" "${3:--}" "${4:--}" "${5:--}" "${6:--}" | entries; }
 
 # ago SECONDS EVENT [WRITTEN]: adds an event that happened SECONDS ago and was written WRITTEN
 # seconds ago, by default when it happened

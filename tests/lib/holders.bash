@@ -13,9 +13,7 @@ join_holders() {
 	local before
 
 	before=$(cli ZCARD "fairlock_holders:{${!#}}")
-	# shellcheck disable=SC2016
 	background sh -c 'exec "$FAIRLOCK" wrap "$@" sleep 600 2>said.$$' - "$@"
-	# shellcheck disable=SC2034 # tests read it
 	HOLDER=$!
 	wait_until has_holders $((before + 1)) "${!#}"
 }
@@ -26,7 +24,6 @@ join_waiters() {
 
 	before=$(all_waiting job)
 	background "$FAIRLOCK" wrap "$@" 2>>said
-	# shellcheck disable=SC2034 # tests read it
 	WAITER=$!
 	wait_until in_queue job $((before + 1))
 }
@@ -58,7 +55,6 @@ key_1_field() { cli --raw HKEYS job; }
 
 # consistent: key 1 has one field, both keys live until the last lease ends, and no slot has two holders
 consistent() {
-	# shellcheck disable=SC2034 # column reads lock
 	local slots id lock=job
 
 	assert_equal "$(key_1_field | wc -l)" 1
@@ -68,11 +64,6 @@ consistent() {
 			tostring(redis.call('PEXPIRETIME', KEYS[2]) == tonumber(last))" 2 job 'fairlock_holders:{job}')" 'true true'
 	slots=$(for id in $(cli ZRANGE 'fairlock_holders:{job}' 0 -1); do column "h:$id" mode; done | sed -n '/^=/p' | sort)
 	assert_equal "$slots" "$(uniq <<<"$slots")"
-}
-
-# event_of PID: prints the last event of this process in the log
-event_of() {
-	"$FAIRLOCK" log --json job | jq -r --argjson pid "$1" '[.log[] | select(.pid == $pid)] | last | .event'
 }
 
 # write_section: writes the COMMAND `section NUMBER SECONDS x|s|slot` into this folder. It says so in `wrong` if it meets a
@@ -102,9 +93,7 @@ END
 }
 
 # nothing_wrong: no section has met another that it does not fit beside
-nothing_wrong() {
-	[ ! -s wrong ] || { cat wrong; return 1; }
-}
+nothing_wrong() { [ ! -s wrong ] || { cat wrong; return 1; }; }
 
 # in_order: the lock was granted in the order of the numbers, under tokens that grow
 in_order() {

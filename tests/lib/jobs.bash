@@ -6,6 +6,7 @@
 # their process ids come into `pids`. Each writes into a file `beats.*`, time and again, that it
 # lives, in seconds since the machine was started.
 write_job() {
+	rm -f pids beats.*
 	cat >live <<'END'
 while :; do
 	read -r up rest </proc/uptime
@@ -47,6 +48,18 @@ start_job() {
 	[ "$(ps -o ppid= -p "$GUARD" | tr -d ' ')" = "$WRAPPER" ] || GUARD=$(pgrep -P "$WRAPPER")
 }
 
+# A COMMAND that writes TOKEN OWNER into `begun`, and ends with 3 when there is a file `go`
+until_go='echo "$FAIRLOCK_TOKEN $FAIRLOCK_OWNER" >begun; while [ ! -e go ]; do sleep 0.05; done; exit 3'
+
+# run_until_go [OPTION...]: `wrap OPTION... job` runs this in the background. Sets WRAPPER and GUARD; messages come into `said`.
+run_until_go() {
+	rm -f go begun
+	background "$FAIRLOCK" wrap "$@" job sh -c "$until_go" 2>said
+	WRAPPER=$!
+	wait_until test -s begun
+	GUARD=$(pgrep -P "$WRAPPER")
+}
+
 # note_lease_end: sets LEASE_END, in the time of the beats
 note_lease_end() {
 	local ttl up rest
@@ -77,12 +90,6 @@ dead_before_lease_ends() {
 	dead_in_time
 }
 
-# status_of PID: waits for its end, and sets STATUS to its exit status
-status_of() {
-	STATUS=0
-	wait "$1" || STATUS=$?
-}
-
 still_runs() { ! ended "$1"; }
 
 # ---- Waiters for the lock `job`, and their processes
@@ -111,14 +118,10 @@ wait_behind_holder() {
 }
 
 # has_guard WAITER: it has its guard, GUARD
-has_guard() {
-	GUARD=$(pgrep -P "$1")
-}
+has_guard() { GUARD=$(pgrep -P "$1"); }
 
 # holds_lock PID [NAME]: the wrapper with this process id holds the lock
-holds_lock() {
-	[[ $(cli HKEYS "${2-job}") == *:"$1" ]]
-}
+holds_lock() { [[ $(cli HKEYS "${2-job}") == *:"$1" ]]; }
 
 # ---- A wrap that takes several locks
 
@@ -126,7 +129,6 @@ holds_lock() {
 waits_under() {
 	hold b
 	background "$FAIRLOCK" wrap -v "$@" 2>said
-	# shellcheck disable=SC2034 # for the test
 	WAITER=$!
 	wait_until in_queue b 1
 	run -0 "$FAIRLOCK" status -q a
@@ -190,19 +192,47 @@ got_only() {
 
 # set_clock [MS]: makes the file `clock`; the clocks of the processes that use it show from now on what ms() printed as MS
 # shellcheck disable=SC2120
-set_clock() {
-	python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"
-}
+set_clock() { python3 "$BATS_TEST_DIRNAME/../torture/clockwork.py" clock "$@"; }
 
 # need_clock: makes the file `clock`, and sets CLOCKED, the environment in which a program shows this clock, and DYNAMIC, the program
 # that does: the static one loads no libraries.
 need_clock() {
 	set_clock
-	# shellcheck disable=SC2034
 	CLOCKED=(CLOCKWORK_FILE="$PWD/clock" LD_PRELOAD="$BUILD/programs/clockwork.so"
 		ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0")
 	DYNAMIC=$FAIRLOCK
 	! is_static || DYNAMIC=$BUILD/dynamic/fairlock
+}
+
+# ---- Faults of the server
+
+# server_says ANSWER COMMAND...: its answer begins so
+server_says() { cli "${@:2}" 2>&1 | grep "^$1"; }
+
+signal_server() { kill -s "$1" "$SERVER_PID"; }
+
+# run_script: a script runs without end, on a server with --lua-time-limit 100
+run_script() {
+	cli EVAL 'while true do end' 0 >script.said 2>&1 &
+	wait_until server_says BUSY PING
+}
+
+# save_nothing: a server with --save 3600 1 --dbfilename x.rdb can write no snapshot
+save_nothing() {
+	mkdir x.rdb
+	cli SET a b
+	cli BGSAVE
+	wait_until server_says MISCONF SET a b
+}
+
+# start_loading: the server, with --appendonly yes --rdbcompression no, is restarted, and reads its data for some seconds
+start_loading() {
+	cli EVAL 'for i = 1, 150 do redis.call("SET", i, string.rep("x", 3000)) end' 0
+	cli BGREWRITEAOF
+	wait_until eval "cli INFO persistence | grep aof_rewrite_in_progress:0"
+	stop_server
+	server_answers() { server_says LOADING PING; }
+	start_server --appendonly yes --key-load-delay 100000 --loading-process-events-interval-bytes 1024 "$@"
 }
 
 # ---- Locks in use while a fault comes and goes
@@ -226,31 +256,21 @@ print(int(time.time() * 1000), int(time.monotonic() * 1000))' "$1.watched" "${@:
 }
 
 # queued_id NAME PLACE: the id at this place of the queue, from 0
-queued_id() {
-	cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"
+queued_id() { cli --raw ZRANGE "fairlock_queue:{$1}" "$2" "$2"; }
+
+# all_back: the waiters for `long` that are connected are those of QUEUE, in this order
+all_back() {
+	[ "$(FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs)" = "$QUEUE" ]
 }
 
-# The ids of the waiters for `long` that are connected, in order
-present_ids() {
-	FAIRLOCK_URL=unix:$SERVER_SOCKET "$FAIRLOCK" queue --json long | jq -r '.queue[] | select(.present) | .owner' | xargs
-}
-
-all_back() { [ "$(present_ids)" = "$QUEUE" ]; }
-
-# says_only_outages FILE: it says that an outage begins and ends, and nothing else
-says_only_outages() {
+# The holder of `long` has its first grant, ends with 0, and has only said that an outage begins and ends.
+long_ends_well() {
 	local away='does not (answer|renew it); sh is stopped at .* unless it does$' back='answers again; sh goes on$'
 
-	run -1 grep -vE "^fairlock: lock long: [^ ]+ ($away|$back)" "$1"
-	[ "$(grep -cE "$back" "$1")" -le "$(grep -cE "$away" "$1")" ]
-}
-
-# The holder of `long` has its first grant, ends with 0 and has said nothing but that.
-long_ends_well() {
 	still_runs "$LONG"
 	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
 	touch go
-	status_of "$LONG"
-	[ "$STATUS" = 0 ]
-	says_only_outages long.said
+	ends_with 0 "$LONG"
+	run -1 grep -vE "^fairlock: lock long: [^ ]+ ($away|$back)" long.said
+	[ "$(grep -cE "$back" long.said)" -le "$(grep -cE "$away" long.said)" ]
 }

@@ -31,7 +31,6 @@ new_machine() {
 	mkdir -p "$BIN"
 	cp "$FAIRLOCK" "$BIN/fairlock" # users of the host may not reach the folder of the build
 	echo '127.0.0.1 localhost lock.example.com' >"$folder/hosts"
-	# shellcheck disable=SC2016
 	background unshare --mount --net --uts sh -ec '
 		ip link set lo up
 		hostname host1
@@ -45,7 +44,6 @@ new_machine() {
 		mount -t tmpfs -o mode=755 tmpfs /run
 		: >"$1/ready"
 		exec sleep infinity' sh "$folder" 2>"$folder/log"
-	# shellcheck disable=SC2016
 	printf '#!/bin/sh\nexec nsenter --target %s --mount --net --uts --wdns="$PWD" -- "$@"\n' $! >"$folder/host"
 	printf '#!/bin/sh\nexec "%s" setpriv --pdeathsig KILL "%s" "$@"\n' "$folder/host" "$SERVER" >"$folder/server"
 	chmod +x "$folder/host" "$folder/server"

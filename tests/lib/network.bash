@@ -1,14 +1,5 @@
 # Two hosts and a wire between them that can be cut: `load helpers`, then `load network`.
 #
-#   @test "..." {
-#       new_network                               # not in setup_file, since it may skip the test
-#       start_far_server                          # `cli` reaches it even if the wire is cut
-#       export FAIRLOCK_URL=$FAR_URL
-#       background "$NEAR" "$FAIRLOCK" wrap job sleep 600
-#       cut_wire                                  # or in one direction: cut_wire near, cut_wire far
-#       mend_wire
-#   }
-#
 # The hosts are network namespaces. They share files, processes and the clock with the test.
 #
 # NEAR, FAR            programs: "$NEAR" COMMAND... runs COMMAND on that host, in the same process
@@ -20,10 +11,9 @@ FAR_ADDRESS=10.77.0.2 FAR_ADDRESS6=fd77::2 far_card=02:00:00:00:00:02
 no_card=02:00:00:00:00:99
 
 # What the system says of a host that cannot be reached, in the words of glibc or of musl.
-# shellcheck disable=SC2034
 TIMED_OUT='(Connection|Operation) timed out'
 
-# The kernel removes both hosts when their two processes have ended.
+# Not in setup_file, since it may skip the test. The kernel removes both hosts when their two processes have ended.
 new_network() {
 	local user=()
 
@@ -49,7 +39,6 @@ new_host() {
 	local program=$1 enter='--net --'
 
 	[ "$(id -u)" = 0 ] || enter='--user --preserve-credentials --net -- setpriv --pdeathsig KILL'
-	# shellcheck disable=SC2016
 	background "${@:2}" setpriv --pdeathsig KILL sh -c ': >"$1.ready"; exec sleep infinity' sh "$program"
 	echo $! >"$program.pid"
 	printf '#!/bin/sh\nexec nsenter --target %s %s "$@"\n' $! "$enter" >"$program"

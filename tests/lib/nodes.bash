@@ -1,16 +1,6 @@
 # Several servers that work together: `load helpers`, then `load nodes`. All of them die with the test or the file that
 # started them. Each is known by its port of 127.0.0.1, whatever its role is at the moment.
 #
-#   start_cluster                          three masters, each with a replica: CLUSTER_PORTS
-#   start_sentinels                        a master with two replicas, SERVER_PORTS, and three sentinels, SENTINEL_PORTS
-#   start_lone_cluster                     a cluster of one node, which is the server of start_server
-#
-#   old=$(owner_of "$(slot_of job)")       in a cluster
-#   kill_node "$old"                       or stop_node, continue_node; also a sentinel
-#   wait_until has_moved "$slot" "$old"
-#   start_node "$old"                      without data: a replica of a cluster, a master until the sentinels see it
-#   wait_until cluster_is_ready            or sentinels_are_ready
-#
 # Set before the start:
 #
 # NODES_TLS=yes       all speak TLS only (`load tls`, make_certificates)
@@ -61,18 +51,14 @@ start_node() {
 	[ ! -e "$NODES_DIR/$1.conf" ] || hurry "$1"
 }
 
-node_pid() {
-	cat "$NODES_DIR/$1.pid"
-}
+node_pid() { cat "$NODES_DIR/$1.pid"; }
 
 # is_awake PORT: neither dead nor stopped
 is_awake() {
 	local state
 
-	read -r _ _ state _ 2>/dev/null <"/proc/$(<"$NODES_DIR/$1.pid")/stat" && [[ $state != [TZX] ]]
+	read -r _ _ state _ 2>/dev/null <"/proc/$(node_pid "$1")/stat" && [[ $state != [TZX] ]]
 }
-
-is_asleep() { ! is_awake "$1"; }
 
 # awake PORT...: those of them that are neither dead nor stopped
 awake() {
@@ -92,8 +78,7 @@ kill_node() {
 	wait_until ended "$pid"
 }
 
-# Returns when it is: the kernel takes its time on a busy machine, and who then asks it would wait for ever.
-stop_node() { kill -s STOP "$(node_pid "$1")" && wait_until is_asleep "$1"; }
+stop_node() { stop "$(node_pid "$1")"; }
 continue_node() { kill -s CONT "$(node_pid "$1")"; }
 
 # Commands to nodes
@@ -115,24 +100,17 @@ node_cli() {
 
 # node_says PORT ANSWER COMMAND...: the node's answer is ANSWER
 node_says() {
-	[ "$(node_cli "$1" "${@:3}")" = "$2" ]
+	local answer
+
+	answer=$(node_cli "$1" "${@:3}")
+	[ "$answer" = "$2" ] || { echo "$*: $answer" >&2; return 1; }
 }
 
 # node_does PORT COMMAND...: the node's answer is OK
-node_does() {
-	local answer
-
-	answer=$(node_cli "$@")
-	[ "$answer" = OK ] || {
-		echo "$*: $answer" >&2
-		return 1
-	}
-}
+node_does() { node_says "$1" OK "${@:2}"; }
 
 # is_master PORT
-is_master() {
-	node_cli "$1" ROLE | head -n 1 | grep -qx master
-}
+is_master() { node_cli "$1" ROLE | grep -qx master; }
 
 # ---- A cluster
 
@@ -167,7 +145,6 @@ join_nodes() {
 
 	for i in 0 1 2; do
 		node_does "${PORTS[i]}" CLUSTER SET-CONFIG-EPOCH $((i + 1))
-		# shellcheck disable=SC2046
 		node_does "${PORTS[i]}" CLUSTER ADDSLOTS $(seq $((16384 * i / 3)) $((16384 * (i + 1) / 3 - 1)))
 	done
 	for ((i = 1; i < 6; i++)); do
@@ -182,25 +159,16 @@ join_nodes() {
 }
 
 # cluster_cli [COMMAND...]: follows redirections
-cluster_cli() {
-	node_cli "$(awake_nodes | head -n 1)" -c "$@"
-}
+cluster_cli() { node_cli "$(awake $CLUSTER_PORTS | head -n 1)" -c "$@"; }
 
-node_id() {
-	node_cli "$1" CLUSTER MYID
-}
-
-awake_nodes() {
-	# shellcheck disable=SC2086
-	awake $CLUSTER_PORTS
-}
+node_id() { node_cli "$1" CLUSTER MYID; }
 
 # ask_nodes LINE...: the answers of each node that is awake, behind a line "node PORT"
 ask_nodes() {
 	local port lines
 
 	printf -v lines '%s\n' "$@"
-	for port in $(awake_nodes); do
+	for port in $(awake $CLUSTER_PORTS); do
 		echo "node $port"
 		node_cli "$port" <<<"${lines%$'\n'}"
 	done | tr -d '\r'
@@ -220,13 +188,11 @@ nodes() {
 }
 
 # Ports of the masters that have slots.
-master_nodes() {
-	nodes | awk '$2 == "master" && NF > 3 { print $1 }'
-}
+master_nodes() { nodes | awk '$2 == "master" && NF > 3 { print $1 }'; }
 
 # replica_of PORT: the port of its replica
 replica_of() {
-	node_cli "$(awake_nodes | head -n 1)" CLUSTER NODES | awk -v port="$1" '
+	node_cli "$(awake $CLUSTER_PORTS | head -n 1)" CLUSTER NODES | awk -v port="$1" '
 		{ split($2, address, /[:@]/); port_of[$1] = address[2] }
 		$3 ~ /slave/ && $3 !~ /fail/ { master_of[$1] = $4 }
 		END { for (id in master_of) if (port_of[master_of[id]] == port) print port_of[id] }'
@@ -266,9 +232,7 @@ fail_over_to() {
 }
 
 # slot_of NAME: its slot; NAME may have braces
-slot_of() {
-	cluster_cli CLUSTER KEYSLOT "$1"
-}
+slot_of() { cluster_cli CLUSTER KEYSLOT "$1"; }
 
 # owner_of SLOT: the port of the master that has it; if two say so, of the later one
 owner_of() {
@@ -331,9 +295,7 @@ close_slot() {
 	wait_until cluster_is_ready
 }
 
-move_slot() {
-	open_slot "$@" && move_keys "$@" && close_slot "$@"
-}
+move_slot() { open_slot "$@" && move_keys "$@" && close_slot "$@"; }
 
 # use_cluster: sets SLOT and OWNER of `job`, and OTHER, another master, which the URL names
 use_cluster() {
@@ -358,9 +320,7 @@ become_lone_cluster() {
 	wait_until cluster_is_up
 }
 
-cluster_is_up() {
-	cli CLUSTER INFO | grep -q '^cluster_state:ok'
-}
+cluster_is_up() { cli CLUSTER INFO | grep -q '^cluster_state:ok'; }
 
 # ---- Sentinels
 
@@ -407,23 +367,14 @@ new_sentinel() {
 
 # hurry PORT: this sentinel looks and talks more often than its file could make it (Redis 6.2
 # cannot), and is not paralysed for 30 s when the machine was busy.
-hurry() {
-	node_cli "$1" SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 250 TILT-PERIOD 1000 >/dev/null
-}
+hurry() { node_cli "$1" SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 250 TILT-PERIOD 1000 >/dev/null; }
 
 # asks the master
-master_cli() {
-	node_cli "$(master_port)" "$@"
-}
-
-awake_sentinels() {
-	# shellcheck disable=SC2086
-	awake $SENTINEL_PORTS
-}
+master_cli() { node_cli "$(master_port)" "$@"; }
 
 # The port of the master, as a sentinel names it.
 master_port() {
-	node_cli "$(awake_sentinels | head -n 1)" SENTINEL GET-MASTER-ADDR-BY-NAME mymaster | tail -n 1
+	node_cli "$(awake $SENTINEL_PORTS | head -n 1)" SENTINEL GET-MASTER-ADDR-BY-NAME mymaster | tail -n 1
 }
 
 # has_new_master PORT: all sentinels that are awake name one other master, and it is one
@@ -432,7 +383,7 @@ has_new_master() {
 
 	new=$(master_port)
 	[ "$new" != "$1" ] && is_awake "$new" || return
-	for port in $(awake_sentinels); do
+	for port in $(awake $SENTINEL_PORTS); do
 		[ "$(node_cli "$port" SENTINEL GET-MASTER-ADDR-BY-NAME mymaster | tail -n 1)" = "$new" ] || return
 	done
 	is_master "$new"
@@ -455,20 +406,15 @@ sentinels_are_ready() {
 	local port master
 
 	servers_are_ready && master=$(master_port) && is_awake "$master" || return
-	for port in $(awake_sentinels); do
+	for port in $(awake $SENTINEL_PORTS); do
 		printf '%s\n' 'SENTINEL CKQUORUM mymaster' 'SENTINEL MASTER mymaster' 'SENTINEL REPLICAS mymaster' |
-			node_cli "$port" | paste -sd ' ' | sees_all "$master" || return
+			node_cli "$port" | paste -sd ' ' | awk -v port="$master" '
+				/^OK 3 usable Sentinels/ && $0 ~ " port " port " .* flags master .* num-slaves 2 num-other-sentinels 2 " {
+					exit gsub(" flags slave ", "") != 2 || gsub(" master-link-status ok ", "") != 2 ||
+						gsub(" master-port " port " ", "") != 2
+				}
+				{ exit 1 }' || return
 	done
-}
-
-# sees_all PORT: a sentinel's answers name the master at PORT, its replicas and the other sentinels
-sees_all() {
-	awk -v port="$1" '
-		/^OK 3 usable Sentinels/ && $0 ~ " port " port " .* flags master .* num-slaves 2 num-other-sentinels 2 " {
-			exit gsub(" flags slave ", "") != 2 || gsub(" master-link-status ok ", "") != 2 ||
-				gsub(" master-port " port " ", "") != 2
-		}
-		{ exit 1 }'
 }
 
 # Makes a replica the master, without a loss of what is replicated. A sentinel gives up a failover that takes longer than 3 s, as on a
@@ -486,14 +432,10 @@ fail_over() {
 }
 
 # A sentinel that has just seen a failover waits a while before it begins another.
-promote() {
-	node_says "$(awake_sentinels | head -n 1)" OK SENTINEL FAILOVER mymaster
-}
+promote() { node_does "$(awake $SENTINEL_PORTS | head -n 1)" SENTINEL FAILOVER mymaster; }
 
 # fairlock finds its server through these sentinels.
-use_sentinels() {
-	export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s
-}
+use_sentinels() { export FAIRLOCK_URL=redis+sentinel://$SENTINELS/mymaster FAIRLOCK_CONNECT_TIMEOUT=2s; }
 
 # own_sentinels [OPTION...]: sentinels and servers of which this test may kill some
 own_sentinels() {

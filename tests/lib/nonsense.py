@@ -1,7 +1,11 @@
-"""A server on a unix socket, or a port of this host, that behaves as none should: nonsense.py PLACE FUNCTION."""
+"""A server on a unix socket, or a port of this host, that behaves as none should.
+
+usage: nonsense.py PLACE FUNCTION [FOLDER]      with FOLDER it speaks TLS 1.3, with server.crt, server.key and ca.crt in FOLDER"""
 
 import os
 import socket
+import ssl
+import struct
 import sys
 import threading
 import time
@@ -13,7 +17,8 @@ def http(peer):
 
 
 def close(peer):
-    pass
+    if context:
+        peer.recv(1000)
 
 
 def half(peer):
@@ -41,21 +46,57 @@ def proxy(peer):
     time.sleep(60)
 
 
+# With TLS
+
+RESETS = struct.pack("ii", 1, 0)
+
+
+def refuse(peer):
+    """Never comes here: tells in the handshake that it wants a certificate, and resets the connection at once."""
+
+
+def goodbye(peer):
+    """Says that nothing more comes, and closes."""
+    peer.recv(1000)
+    peer.unwrap()
+
+
+def reset(peer):
+    peer.recv(1000)
+
+
+def garbage(peer):
+    """Sends something that is no TLS."""
+    peer.recv(1000)
+    os.write(peer.fileno(), b"garbage " * 20)
+
+
 def serve(peer):
-    with peer:
-        try:
-            globals()[sys.argv[2]](peer)
-        except OSError:
-            pass
+    if sys.argv[2] in ("refuse", "reset"):
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
+    try:
+        with context.wrap_socket(peer, server_side=True) if context else peer as end:
+            globals()[sys.argv[2]](end)
+    except OSError:
+        pass
+    peer.close()
 
 
-if sys.argv[1].isdigit():
-    listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+place, function, *folder = sys.argv[1:]
+context = None
+for name in folder:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(f"{name}/server.crt", f"{name}/server.key")
+    context.load_verify_locations(f"{name}/ca.crt")
+    context.verify_mode = ssl.CERT_REQUIRED if function == "refuse" else ssl.CERT_NONE
+if place.isdigit():
+    listener = socket.create_server(("127.0.0.1", int(place)))
 else:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(sys.argv[1] + ".tmp")
+    listener.bind(place + ".tmp")
     listener.listen()
-    os.rename(sys.argv[1] + ".tmp", sys.argv[1])
+    os.rename(place + ".tmp", place)
 while True:
     # threads end with the process, and the process with the test
     threading.Thread(target=serve, args=[listener.accept()[0]], daemon=True).start()

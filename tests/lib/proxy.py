@@ -6,16 +6,15 @@ Reads commands from the fifo FOLDER/commands, one a line, and writes into FOLDER
 first answer is the address on which it listens; "error..." is a failure.
 
     pass                 no harm
-    cut [up|down]        a dead wire: nothing comes through, not even the end of a connection, and a client
-                         that connects hangs. The next `pass` delivers what was sent meanwhile. up: only
-                         towards the server
-    only BYTES [up|down] a dead wire as soon as so much more has come through; clients can connect
-    delay MS [up|down]   everything comes so much later
-    forget               the present connections never carry anything again; new ones do
-    reset                resets the present connections, at both ends
+    cut                  a dead wire: nothing comes through, not even the end of a connection. The next `pass`
+                         delivers what was sent meanwhile
+    delay MS [up|down]   everything comes so much later; up: only towards the server
+    only up|down BYTES   each new connection is dead behind so much that way
     snap up|down [BYTES] resets the next connection when it is to carry more than that (0) that way;
                          another `snap` is for the connection after it
     snaps                how many snaps are still to come
+    forget               the present connections never carry anything again; new ones do
+    reset                resets the present connections, at both ends
     refuse, listen       refuses new connections; takes them again
     count                how many connections there are
 """
@@ -33,8 +32,7 @@ def new_socket(address):
     if "/" in address:
         return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK), address
     host, port = address.rsplit(":", 1)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK), (host.strip("[]"), int(port))
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK), (host, int(port))
 
 
 async def stop(tasks):
@@ -43,46 +41,30 @@ async def stop(tasks):
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class Way:
-    """One direction of all connections."""
-
-    def __init__(self):
-        self.delay = 0
-        self.left = None
-        self.is_open = asyncio.Event()
-        self.is_open.set()
-
-    def sent(self, count):
-        if self.left is not None:
-            self.left -= count
-            if self.left == 0:
-                self.left = None
-                self.is_open.clear()
-
-
 class Connection:
     """A client, and the connection to the server for it."""
 
     def __init__(self, proxy, client):
-        self.client = client
+        self.proxy, self.client = proxy, client
         self.server, self.target = new_socket(proxy.target)
-        self.forgotten = False
-        self.snap = proxy.snaps.pop(0) if proxy.snaps else {}
+        self.is_forgotten = False
+        # It carries so much that way, and then breaks, or hangs.
+        self.way, self.most, self.hangs = proxy.snaps.pop(0) if proxy.snaps else proxy.limit
         self.pumps = []
-        self.task = asyncio.create_task(self.run(proxy.up, proxy.down))
+        self.task = asyncio.create_task(self.run())
 
-    async def run(self, up, down):
+    async def run(self):
         was_well = False
         try:
             await asyncio.get_running_loop().sock_connect(self.server, self.target)
-            self.pump(self.client, self.server, up, self.snap.get("up"))
-            self.pump(self.server, self.client, down, self.snap.get("down"))
+            self.pump(self.client, self.server, "up")
+            self.pump(self.server, self.client, "down")
             await asyncio.gather(*self.pumps)
             was_well = True
         except OSError:
             pass
         except asyncio.CancelledError:
-            if self.forgotten:
+            if self.is_forgotten:
                 await asyncio.Event().wait()
         finally:
             await stop(self.pumps)
@@ -91,157 +73,117 @@ class Connection:
                     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 end.close()
 
-    def pump(self, source, sink, way, most):
+    def pump(self, source, sink, way):
         queue = asyncio.Queue(64)
         if sink.family != socket.AF_UNIX:
             sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.pumps.append(asyncio.create_task(self.read(source, queue, way, most)))
-        self.pumps.append(asyncio.create_task(self.write(sink, queue, way)))
+        self.pumps.append(asyncio.create_task(self.read(source, queue, way)))
+        self.pumps.append(asyncio.create_task(self.write(sink, queue)))
 
-    async def read(self, source, queue, way, most):
-        """Queues what comes and when it is due, and at the end b"" or an error; behind `most` bytes, an error."""
+    async def read(self, source, queue, way):
+        """Queues what comes and when it is due, and at the end b"" or an error."""
         loop = asyncio.get_running_loop()
+
+        async def put(part):
+            await queue.put((loop.time() + self.proxy.delays[way], part))
+
+        left = self.most if way == self.way else None
         data = b"?"
         while data:
-            await way.is_open.wait()
+            await self.proxy.is_open.wait()
             try:
                 data = await loop.sock_recv(source, 65536)
             except OSError as error:
-                await queue.put((loop.time() + way.delay, error))
-                return
-            if most is not None and len(data) > most:
-                await queue.put((loop.time() + way.delay, data[:most] or ConnectionError()))
-                await queue.put((loop.time() + way.delay, ConnectionError()))
-                return
-            most = most and most - len(data)
-            await queue.put((loop.time() + way.delay, data))
+                return await put(error)
+            if left is not None and len(data) > left:
+                if left:
+                    await put(data[:left])
+                return await put(None if self.hangs else ConnectionError())
+            if left is not None:
+                left -= len(data)
+            await put(data)
 
-    async def write(self, sink, queue, way):
+    async def write(self, sink, queue):
         loop = asyncio.get_running_loop()
         while True:
             due, data = await queue.get()
             await asyncio.sleep(max(0, due - loop.time()))
-            await way.is_open.wait()
+            await self.proxy.is_open.wait()
+            if data is None:
+                await asyncio.Event().wait()
             if isinstance(data, OSError):
                 raise data
             if not data:
                 sink.shutdown(socket.SHUT_WR)
                 return
-            while data:
-                await way.is_open.wait()
-                part = data[: way.left]
-                await loop.sock_sendall(sink, part)
-                way.sent(len(part))
-                data = data[len(part) :]
+            await loop.sock_sendall(sink, data)
 
 
 class Proxy:
+    """Its functions do_NAME are the commands."""
+
     def __init__(self, address, target):
-        self.address = address
-        self.target = target
-        self.up = Way()
-        self.down = Way()
+        self.address, self.target = address, target
         self.connections = []
-        self.listener = None
-        self.accepting = []
         self.snaps = []
-        self.fillers = {}  # by address: connections of our own that fill the queue
-
-    def listen(self):
-        if self.listener:
-            return
-        self.listener, address = new_socket(self.address)
-        if self.listener.family == socket.AF_UNIX:
-            if os.path.exists(address):
-                os.unlink(address)
-            self.listener.bind(address)
-        else:
-            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.listener.bind(address)
-            # port 0 was any free one: keep it
-            self.address = f"{self.address.rsplit(':', 1)[0]}:{self.listener.getsockname()[1]}"
-        self.accept()
-
-    def accept(self):
-        self.listener.listen(1024)
-        self.accepting = [asyncio.create_task(self.take(self.listener))]
-
-    async def take(self, listener):
-        while True:
-            client, name = await asyncio.get_running_loop().sock_accept(listener)
-            filler = self.fillers.pop(name, None) if name else None
-            if filler:
-                filler.close()
-                client.close()
-                continue
-            client.setblocking(False)
-            self.connections = [other for other in self.connections if not other.task.done()]
-            self.connections.append(Connection(self, client))
-
-    async def hang(self):
-        """Accepts no client: a full queue of connections makes the kernel drop the next."""
-        await stop(self.accepting)
-        self.listener.listen(0)
-        for _ in range(4 if self.listener.family != socket.AF_UNIX else 0):
-            filler, _ = new_socket(self.address)
-            filler.connect_ex(self.listener.getsockname())
-            self.fillers[filler.getsockname()] = filler
-
-    async def refuse(self):
-        if not self.listener:
-            return
-        await stop(self.accepting)
-        for filler in self.fillers.values():
-            filler.close()
-        self.fillers = {}
-        self.listener.close()
-        self.listener = None
+        self.listener = self.accepting = None
+        self.is_open = asyncio.Event()
 
     def present(self):
         return [connection for connection in self.connections if not connection.task.done()]
 
-    def ways(self, which):
-        return {"up": [self.up], "down": [self.down], "": [self.up, self.down]}[which]
+    async def take(self):
+        while True:
+            client, _ = await asyncio.get_running_loop().sock_accept(self.listener)
+            client.setblocking(False)
+            self.connections = self.present() + [Connection(self, client)]
 
-    async def do(self, command, argument="", which=""):
-        if command == "pass":
-            for way in self.ways(""):
-                way.delay = 0
-                way.left = None
-                way.is_open.set()
-            if self.listener:
-                await stop(self.accepting)
-                self.accept()
-        elif command == "cut":
-            for way in self.ways(argument):
-                way.is_open.clear()
-            if self.listener:
-                await self.hang()
-        elif command == "only":
-            for way in self.ways(which):
-                way.left = int(argument)
-        elif command == "delay":
-            for way in self.ways(which):
-                way.delay = float(argument) / 1000
-        elif command == "forget":
-            for connection in self.present():
-                connection.forgotten = True
-                await stop(connection.pumps)
-        elif command == "reset":
-            await stop([connection.task for connection in self.present()])
-        elif command == "snap":
-            self.snaps.append({argument: int(which or 0)})
-        elif command == "snaps":
-            return str(len(self.snaps))
-        elif command == "refuse":
-            await self.refuse()
-        elif command == "listen":
-            self.listen()
-        elif command == "count":
-            return str(len(self.present()))
-        else:
-            raise ValueError(f"there is no command {command}")
-        return "done"
+    async def do_pass(self):
+        self.delays = {"up": 0, "down": 0}
+        self.limit = None, None, False
+        self.is_open.set()
+
+    async def do_cut(self):
+        self.is_open.clear()
+
+    async def do_delay(self, ms, *ways):
+        self.delays.update((way, float(ms) / 1000) for way in ways or self.delays)
+
+    async def do_only(self, way, most):
+        self.limit = way, int(most), True
+
+    async def do_snap(self, way, most=0):
+        self.snaps.append((way, int(most), False))
+
+    async def do_snaps(self):
+        return str(len(self.snaps))
+
+    async def do_count(self):
+        return str(len(self.present()))
+
+    async def do_forget(self):
+        for connection in self.present():
+            connection.is_forgotten = True
+            await stop(connection.pumps)
+
+    async def do_reset(self):
+        await stop([connection.task for connection in self.present()])
+
+    async def do_refuse(self):
+        await stop([self.accepting])
+        self.listener.close()
+
+    async def do_listen(self):
+        self.listener, address = new_socket(self.address)
+        if "/" not in self.address:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        elif os.path.exists(address):
+            os.unlink(address)
+        self.listener.bind(address)
+        self.listener.listen(1024)
+        if "/" not in self.address:
+            self.address = "{}:{}".format(*self.listener.getsockname())  # port 0 was any free one: keep it
+        self.accepting = asyncio.create_task(self.take())
 
 
 async def main(address, target, folder):
@@ -251,12 +193,14 @@ async def main(address, target, folder):
     fifo = open(folder + "/commands", "r+b", buffering=0)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), fifo)
     answers = os.open(folder + "/answers", os.O_RDWR)
-    proxy.listen()
+    await proxy.do_pass()
+    await proxy.do_listen()
     os.write(answers, (proxy.address + "\n").encode())
     async for line in commands:
         try:
-            answer = await proxy.do(*line.decode().split())
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            command, *words = line.decode().split()
+            answer = await getattr(proxy, "do_" + command)(*words) or "done"
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             answer = f"error: {error!r}"
         os.write(answers, (answer + "\n").encode())
 

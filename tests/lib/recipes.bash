@@ -52,9 +52,7 @@ cron() { as_cron command "$1"; }
 EXAMPLES=$TESTS_DIR/../man/examples
 
 # installs NAME [AS]: as the head of the file says
-installs() {
-	install -m 755 "$EXAMPLES/$1" "bin/${2-$1}"
-}
+installs() { install -m 755 "$EXAMPLES/$1" "bin/${2-$1}"; }
 
 # said_in NAME WORDS: prints the command in the head of the file that begins with these words
 said_in() {
@@ -66,6 +64,4 @@ said_in() {
 }
 
 # has_lines COUNT FILE: succeeds if the file has so many lines
-has_lines() {
-	[ "$(wc -l <"$2")" = "$1" ]
-}
+has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }

@@ -1,70 +1,33 @@
-"""Reads and writes RESP3, for the torture test.
+"""A connection to a server over RESP3, for the torture test."""
 
-A value is (type, content): content is bytes, an int, or for the nested types a list. A map is the list
-of its keys and values in turn; a null has None, whatever its spelling."""
-
-import re
 import socket
-
-NESTED = b"*%~>|"
-LINES = b"+-:_#,("
-BULKS = b"$=!"
 
 
 class Incomplete(Exception):
     pass
 
 
-class Nonsense(Exception):
-    pass
-
-
-def parse(data, at=0, depth=0):
-    """Returns the value that begins at `at`, and where it ends."""
+def parse(data, at=0):
+    """Returns the kind of the value that begins at `at`, the value as Python has it, and where it ends. A map is the list of
+    its keys and values in turn; an error of the server is a RuntimeError."""
     end = data.find(b"\r\n", at)
     if end < 0:
         raise Incomplete
-    kind, line = data[at : at + 1], bytes(data[at + 1 : end])
-    end += 2
-    if not kind or kind not in NESTED + LINES + BULKS or depth > 50:
-        raise Nonsense
-    if kind in LINES:
-        return (kind, int(line) if kind == b":" and re.fullmatch(rb"-?\d+", line) else line), end
-    if not re.fullmatch(rb"\d+|-1", line):
-        raise Nonsense
+    kind, line, end = data[at : at + 1], data[at + 1 : end].decode(), end + 2
+    if kind in b"+-:_#,(":
+        return kind, RuntimeError(line) if kind == b"-" else int(line) if kind == b":" else line or None, end
     count = int(line)
     if count < 0:
-        return (b"_", None), end
-    if kind in BULKS:
+        return kind, None, end
+    if kind in b"$=!":
         if len(data) < end + count + 2:
             raise Incomplete
-        return (kind, bytes(data[end : end + count])), end + count + 2
-    content = []
-    for _ in range(count * 2 if kind in b"%|" else count):
-        value, end = parse(data, end, depth + 1)
-        content.append(value)
-    if kind == b"|":  # an attribute of the value that follows
-        return parse(data, end, depth)
-    return (kind, content), end
-
-
-def bulk(string):
-    content = string if isinstance(string, bytes) else string.encode()
-    return b"$%d\r\n%s\r\n" % (len(content), content)
-
-
-def array(*parts):
-    return b"*%d\r\n" % len(parts) + b"".join(parts)
-
-
-def plain(value):
-    """As a Python value; raises RuntimeError for an error of the server."""
-    kind, content = value
-    if kind == b"-":
-        raise RuntimeError(content.decode())
-    if isinstance(content, list):
-        return [plain(part) for part in content]
-    return content.decode() if isinstance(content, bytes) else content
+        return kind, data[end : end + count].decode(), end + count + 2
+    values = []
+    for _ in range(count * 2 if kind == b"%" else count):
+        _, value, end = parse(data, end)
+        values.append(value)
+    return kind, values, end
 
 
 class Connection:
@@ -76,7 +39,8 @@ class Connection:
 
     def ask(self, *words):
         """Returns the answer; of a subscription, what confirms it. Other messages are kept in `pushed`."""
-        self.socket.sendall(array(*(bulk(str(word)) for word in words)))
+        parts = [str(word).encode() for word in words]
+        self.socket.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
         while True:
             kind, content = self.read()
             if kind != b">" or words[0].endswith("SUBSCRIBE") and content[0].endswith("subscribe"):
@@ -84,10 +48,10 @@ class Connection:
             self.pushed.append(content)
 
     def read(self):
-        """The next value, and its kind."""
+        """The next value, and its kind; raises RuntimeError for an error of the server."""
         while True:
             try:
-                value, end = parse(self.data)
+                kind, value, end = parse(self.data)
                 break
             except Incomplete:
                 part = self.socket.recv(65536)
@@ -95,7 +59,9 @@ class Connection:
                     raise ConnectionError from None
                 self.data += part
         del self.data[:end]
-        return value[0], plain(value)
+        if isinstance(value, RuntimeError):
+            raise value
+        return kind, value
 
     def close(self):
         self.socket.close()

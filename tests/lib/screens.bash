@@ -12,9 +12,7 @@ terminal() {
 	wait_until shows '^> *$'
 }
 
-on_terminal() {
-	tmux -S "$TERMINAL" "$@" 3>&- 4>&-
-}
+on_terminal() { tmux -S "$TERMINAL" "$@" 3>&- 4>&-; }
 
 # type_line TEXT: types it and Enter
 type_line() {
@@ -23,39 +21,25 @@ type_line() {
 }
 
 # press KEY: presses the key that tmux calls so, such as C-c
-press() {
-	on_terminal send-keys "$1"
-}
+press() { on_terminal send-keys "$1"; }
 
 # screen: prints the screen's text
-screen() {
-	on_terminal capture-pane -p
-}
+screen() { on_terminal capture-pane -p; }
 
 # shows REGEX: succeeds if a line of the screen matches
-shows() {
-	screen | grep -qE "$1"
-}
+shows() { screen | grep -qE "$1"; }
 
 # shows_not REGEX: succeeds if no line of the screen matches
-shows_not() {
-	! shows "$1"
-}
+shows_not() { ! shows "$1"; }
 
 # pane_child: prints the process id of the program that the shell on the terminal has started
-pane_child() {
-	ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' '
-}
+pane_child() { ps -o pid= --ppid "$(on_terminal display-message -p '#{pane_pid}')" | tr -d ' '; }
 
 # keep_bytes FILE: copies the bytes that go to the terminal from now on into FILE
-keep_bytes() {
-	on_terminal pipe-pane "cat >'$1'"
-}
+keep_bytes() { on_terminal pipe-pane "cat >'$1'"; }
 
 # resize COLUMNS
-resize() {
-	on_terminal resize-window -x "$1"
-}
+resize() { on_terminal resize-window -x "$1"; }
 
 # ---- A waiter on a terminal, and what it draws there: `load one_server`, too
 
@@ -66,12 +50,8 @@ find_view() {
 }
 
 # wait_on_terminal: starts a wrap of `job` on the terminal, whose COMMAND prints "got it"
-wait_on_terminal() {
-	# shellcheck disable=SC2016
-	type_line 'clear; "$FAIRLOCK" wrap job echo got it'
-}
+wait_on_terminal() { type_line 'clear; "$FAIRLOCK" wrap job echo got it'; }
 
-# shellcheck disable=SC2034 # tests read it
 backup=$'web1\t4711\tada\tbackup.sh --all'
 
 # monitor_requests: writes each request that the server gets from now on into `monitor`
@@ -81,11 +61,7 @@ monitor_requests() {
 }
 
 # the_line: prints the waiting line on the screen
-the_line() {
-	screen | grep 'waited'
-}
+the_line() { screen | grep 'waited'; }
 
 # pieces COUNT: succeeds if so many lines of the screen have part of the waiting line
-pieces() {
-	[ "$(screen | grep -cE 'waited|held|backup')" = "$1" ]
-}
+pieces() { [ "$(screen | grep -cE 'waited|held|backup')" = "$1" ]; }

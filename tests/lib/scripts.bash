@@ -48,9 +48,7 @@ setup_file() {
 	done
 }
 
-teardown_file() {
-	stop_server
-}
+teardown_file() { stop_server; }
 
 # set_clock_to US: the server's clock shows this time
 set_clock_to() {
@@ -60,14 +58,11 @@ set_clock_to() {
 		printf -v byte '\\x%02x' $((us & 255))
 		bytes+=$byte us=$((us >> 8))
 	done
-	# shellcheck disable=SC2059 # in one write, and the file stays as long as it is
 	printf "$bytes" 1<>"$STILL_CLOCK"
 }
 
 # later MS: so much time passes; or the clock is set back, if MS is negative
-later() {
-	set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000))
-}
+later() { set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000)); }
 
 # A node of a cluster waits a while before it serves.
 cluster_is_up() {
@@ -94,9 +89,7 @@ shown() {
 }
 
 # The server is of version 7 or later.
-knows_sharded() {
-	! "$SERVER" --version | grep -q ' v=[0-6]\.'
-}
+knows_sharded() { ! "$SERVER" --version | grep -q ' v=[0-6]\.'; }
 
 # The next test finds an empty server without subscribers.
 teardown() {
@@ -110,11 +103,10 @@ teardown() {
 	cli FLUSHALL >/dev/null
 }
 
-# keys_of_lock: sets `keys` to those that a request on `lock` declares: the seventh one only if it wants a hold beside
+# keys_of_lock: sets `in` to what is in braces in the keys, and `keys` to those that a request on `lock` declares: the seventh one only if it wants a hold beside
 # others (want), or has one (hold_mode)
 keys_of_lock() {
-	local in=$lock
-
+	in=$lock
 	[[ $in = *'{'* ]] || in="{$in}"
 	keys=("$lock" "redisson_lock_queue:$in" "redisson_lock_timeout:$in" "fairlock:$in" "fairlock_log:$in"
 		"fairlock_queue:$in")
@@ -123,7 +115,7 @@ keys_of_lock() {
 
 # on_keys EVAL|EVALSHA TEXT|SHA ARG...: runs a script on the keys of `lock`
 on_keys() {
-	local keys
+	local in keys
 
 	keys_of_lock
 	cli "$1" "$2" "${#keys[@]}" "${keys[@]}" "${@:3}"
@@ -131,27 +123,25 @@ on_keys() {
 
 # script NAME ARG...: calls the script; ARG... are its ARGV[2] and on
 script() {
-	local sha in=$lock
+	local sha in keys
 
 	case $1 in
 	status | queue | view | log) set -- look "$@" ;;
 	esac
 	sha=SHA_$1
-	[[ $in = *'{'* ]] || in="{$in}"
-	mapfile -t reply < <(on_keys EVALSHA "${!sha}" "redisson_lock__channel:$in" "${@:2}")
+	keys_of_lock
+	mapfile -t reply < <(cli EVALSHA "${!sha}" "${#keys[@]}" "${keys[@]}" "redisson_lock__channel:$in" "${@:2}")
 	if [[ ${reply[0]-} =~ ^[A-Z]+\  ]]; then
 		echo "$1 $2: ${reply[*]}" >&2
 		return 1
 	fi
-	# shellcheck disable=SC2086 # its words
 	[ -z "${is-}" ] || answered $is
 }
 
 # script_line NAME ARG...: the same call as a line for redis-cli, which takes many lines at once
 script_line() {
-	local sha=SHA_$1 in=$lock keys
+	local sha=SHA_$1 in keys
 
-	[[ $in = *'{'* ]] || in="{$in}"
 	keys_of_lock
 	printf '%s ' EVALSHA "${!sha}" "${#keys[@]}" "${keys[@]}"
 	printf '"%s" ' "redisson_lock__channel:$in" "${@:2}"
@@ -166,7 +156,6 @@ acquire() {
 	shift
 	# Each word sets one of the variables above.
 	[ $# -eq 0 ] || local "$@"
-	# shellcheck disable=SC2086
 	script acquire "$id" "$request" "$kind" "$lease" "$mode" "$old_ticket" "$again" "$limit" "$by" \
 		"$period" "$strays" "$handed" "$want" "$newest" $inherited ||
 		return
@@ -180,14 +169,10 @@ acquire() {
 }
 
 # ask ID [WORD=VALUE...]: a waiter's sign of life, a request with its ticket
-ask() {
-	acquire "$1" "old_ticket=${ticket[$1]}" "${@:2}"
-}
+ask() { acquire "$1" "old_ticket=${ticket[$1]}" "${@:2}"; }
 
 # come_back ID [WORD=VALUE...]: the same over a new connection
-come_back() {
-	ask "$1" again=1 "${@:2}"
-}
+come_back() { ask "$1" again=1 "${@:2}"; }
 
 release() {
 	local id=$1 request=$1 mode=own holder_token='' again=0 min='' strays=0 status='' cause='' only='' by='' list=''
@@ -202,7 +187,6 @@ release() {
 # next request: `request_stop xena "list=$list"`.
 request_stop() {
 	release '' mode=stop "request=$1" "by=by $1" "${@:2}"
-	# shellcheck disable=SC2034 # for the test
 	list=$(printf '%s\n' "${reply[@]:1}" | sed -n '0~4p')
 }
 
@@ -221,7 +205,6 @@ leave() {
 
 	shift
 	[ $# -eq 0 ] || local "$@"
-	# shellcheck disable=SC2086
 	script leave "$id" "$request" "$strays" own $inherited
 }
 
@@ -267,9 +250,7 @@ old_data() {
 }
 
 # answered WORD...: the last answer begins with these words
-answered() {
-	[[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"
-}
+answered() { [[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"; }
 
 # between LEAST NUMBER MOST: NUMBER is neither less nor more
 between() {
@@ -296,9 +277,7 @@ key_holders() { echo "fairlock_holders:$(braced)"; }
 channel() { echo "redisson_lock__channel:$(braced)"; }
 
 # The ids of those who wait, in order.
-waiting() {
-	on_keys EVALSHA "$SHA_look" "$(channel)" queue | sed -n '1~6p' | paste -sd ' '
-}
+waiting() { on_keys EVALSHA "$SHA_look" "$(channel)" queue | sed -n '1~6p' | paste -sd ' '; }
 
 # place_of ID: the entry of Redisson's list that is its place: of ours, the last marker with a ticket that is not larger
 place_of() {
@@ -313,14 +292,10 @@ place_of() {
 }
 
 # The ids in the list, by name.
-listed() {
-	cli LRANGE "$(key_queue)" 0 -1 | sort | paste -sd ' '
-}
+listed() { cli LRANGE "$(key_queue)" 0 -1 | sort | paste -sd ' '; }
 
 # The ids in the sorted set, by name.
-scored() {
-	cli ZRANGE "$(key_timeouts)" 0 -1 | sort | paste -sd ' '
-}
+scored() { cli ZRANGE "$(key_timeouts)" 0 -1 | sort | paste -sd ' '; }
 
 # queue_is ID...: exactly these ids wait, in this order; list and sorted set agree
 queue_is() {
@@ -328,18 +303,12 @@ queue_is() {
 	assert_equal "$(scored)" "$(listed)"
 }
 
-owner() {
-	cli HKEYS "$lock"
-}
+owner() { cli HKEYS "$lock"; }
 
-holds() {
-	cli HVALS "$lock"
-}
+holds() { cli HVALS "$lock"; }
 
 # holders: the owner ids of several holders whose leases go on, by name
-holders() {
-	cli ZRANGEBYSCORE "$(key_holders)" "($(now_ms)" +inf | sort | paste -sd ' '
-}
+holders() { cli ZRANGEBYSCORE "$(key_holders)" "($(now_ms)" +inf | sort | paste -sd ' '; }
 
 # agree: key 1 and the sorted set of the holders live until the last lease ends
 agree() {
@@ -397,9 +366,7 @@ if string.find(redis.call("HKEYS", KEYS[1])[1] or "", "^fairlock:") and redis.ca
 end
 return "well"'
 
-all_well() {
-	assert_equal "$(on_keys EVAL "$invariants")" well
-}
+all_well() { assert_equal "$(on_keys EVAL "$invariants")" well; }
 
 # ---- Waiters that are present, by their subscriptions, and what they are told
 
@@ -416,13 +383,9 @@ subscribers() {
 	cli PUBSUB "$count" "$1" | tail -n 1
 }
 
-listens() {
-	[ "$(subscribers "$(channel):$1")" = 1 ]
-}
+listens() { [ "$(subscribers "$(channel):$1")" = 1 ]; }
 
-listens_not() {
-	[ "$(subscribers "$(channel):$1")" = 0 ]
-}
+listens_not() { [ "$(subscribers "$(channel):$1")" = 0 ]; }
 
 # listen ID CHANNEL...: writes down what comes in on these channels
 listen() {
@@ -450,11 +413,7 @@ listen_too() {
 listen_by_pattern() {
 	background "$CLI" -s "$SERVER_SOCKET" PSUBSCRIBE "$1" >"$BATS_TEST_TMPDIR/heard.pattern"
 	subscriber[pattern]=$!
-	wait_until has_pattern
-}
-
-has_pattern() {
-	[ "$(cli PUBSUB NUMPAT)" = 1 ]
+	wait_until prints 1 cli PUBSUB NUMPAT
 }
 
 # present ID...: each listens to its own channel
@@ -502,23 +461,15 @@ heard() {
 }
 
 # marks_of ID: how often it has heard that a test reads its messages
-marks_of() {
-	grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true
-}
+marks_of() { grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true; }
 
-has_more_marks() {
-	[ "$(marks_of "$1")" -gt "$2" ]
-}
+has_more_marks() { [ "$(marks_of "$1")" -gt "$2" ]; }
 
 # told ID MESSAGES: it got these, joined by commas, and no others
-told() {
-	assert_equal "$(heard "$1" | paste -sd ,)" "$2"
-}
+told() { assert_equal "$(heard "$1" | paste -sd ,)" "$2"; }
 
 # is_told ID MESSAGE: the last one that it got is this
-is_told() {
-	assert_equal "$(heard "$1" | tail -n 1)" "$2"
-}
+is_told() { assert_equal "$(heard "$1" | tail -n 1)" "$2"; }
 
 # queue_up ID...: each is present and queues
 queue_up() {
@@ -577,19 +528,13 @@ handed() {
 # ---- Waiters with --once-ok
 
 # succeed ID [WORD=VALUE...]: its COMMAND ends with 0
-succeed() {
-	release "$1" status=0 cause=exit "${@:2}"
-}
+succeed() { release "$1" status=0 cause=exit "${@:2}"; }
 
 # is_told_to_ask ID: a message says that something has changed
-is_told_to_ask() {
-	[[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]
-}
+is_told_to_ask() { [[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]; }
 
 # is_told_first ID: the last message says that there may be room for it, or that it is its turn
-is_told_first() {
-	[[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]
-}
+is_told_first() { [[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]; }
 
 # many COUNT [SECRET]: waiters w1 to wCOUNT with --once-ok are present and queue in this order
 many() {
@@ -613,9 +558,7 @@ asks_newest() {
 }
 
 # asks_again ID [WORD=VALUE...]: the sign of life of one that does
-asks_again() {
-	ask "$1" newest="${SINCE[$1]-0}" "${@:2}"
-}
+asks_again() { ask "$1" newest="${SINCE[$1]-0}" "${@:2}"; }
 
 # superseded_events: the fields of these events in the log, "owner by waited actor", one a line
 superseded_events() {
@@ -679,9 +622,7 @@ end
 '
 
 # redisson_takes ID: its tryLock that does not wait
-redisson_takes() {
-	on_keys EVAL "$redisson_parts"'return take(ARGV[1], 300000) and "granted" or "no"' "$1"
-}
+redisson_takes() { on_keys EVAL "$redisson_parts"'return take(ARGV[1], 300000) and "granted" or "no"' "$1"; }
 
 redisson_lock="$redisson_parts"'
 local id, patience, now = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -698,9 +639,7 @@ redis.call("RPUSH", KEYS[2], id)
 return "queued"'
 
 # redisson_asks ID PATIENCE ANSWER: its tryLock that waits, at first and each time it is woken
-redisson_asks() {
-	assert_equal "$(on_keys EVAL "$redisson_lock" "$1" "$2" "$(now_ms)")" "$3"
-}
+redisson_asks() { assert_equal "$(on_keys EVAL "$redisson_lock" "$1" "$2" "$(now_ms)")" "$3"; }
 
 redisson_leave='
 local behind = false
@@ -714,9 +653,7 @@ redis.call("ZREM", KEYS[3], ARGV[1])
 redis.call("LREM", KEYS[2], 0, ARGV[1])'
 
 # redisson_gives_up ID PATIENCE
-redisson_gives_up() {
-	on_keys EVAL "$redisson_leave" "$1" "$2"
-}
+redisson_gives_up() { on_keys EVAL "$redisson_leave" "$1" "$2"; }
 
 # redisson_sweeps [MS]: drops the waiters at the head that are dead by a clock that is MS ahead
 redisson_sweeps() {

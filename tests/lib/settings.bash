@@ -9,9 +9,7 @@ setup() {
 }
 
 # configure LINE...: writes the user's configuration file
-configure() {
-	printf '%s\n' "$@" >"$conf"
-}
+configure() { printf '%s\n' "$@" >"$conf"; }
 
 # wrong CAUSE: fairlock refuses the configuration file for this cause
 wrong() {

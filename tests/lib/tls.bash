@@ -1,15 +1,5 @@
 # Certificates and servers with TLS: `load helpers`, then `load tls`.
 #
-#   setup_file() { make_certificates; }
-#   setup() { use_certificates; }
-#
-#   @test "..." {
-#       start_tls_server                        # with the certificate `server`
-#       start_tls_server expired                # with another certificate
-#       start_tls_server server --tls-auth-clients yes --port "$(free_port)"
-#       "$FAIRLOCK" acquire -u "rediss://localhost:$TLS_PORT" --tls-ca "$TLS_DIR/ca.crt" job
-#   }
-#
 # In TLS_DIR are NAME.crt and NAME.key:
 #
 #   ca            the authority that signed the others
@@ -140,18 +130,16 @@ tls_fails() {
 openssl_server() {
 	TLS_PORT=$(free_port)
 	[ -p in ] || mkfifo in # an input that never ends
-	# shellcheck disable=SC2016
 	background sh -c 'exec "$@" <>in' sh openssl s_server -accept "127.0.0.1:$TLS_PORT" -cert "$TLS_DIR/$1.crt" -key "$TLS_DIR/$1.key" \
 		"${@:2}" >said 2>&1
 	wait_until grep -q ACCEPT said
 }
 
-# ending_server WAY: a server that ends each connection, at TLS_PORT; tls_ends.py knows the ways
+# ending_server WAY: a server that ends each connection, at TLS_PORT; nonsense.py knows the ways
 ending_server() {
-	rm -f port
-	background python3 "$TESTS_DIR/lib/tls_ends.py" "$1" "$TLS_DIR" port
-	wait_until test -s port
-	TLS_PORT=$(<port)
+	TLS_PORT=$(free_port)
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$TLS_PORT" "$1" "$TLS_DIR"
+	wait_until is_taken "$TLS_PORT"
 }
 
 # slowly COMMAND...: runs it with a fairlock that waits for 500 ms before each of its first writes: what the server says of its

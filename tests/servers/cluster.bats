@@ -1,9 +1,9 @@
 # Locks in a cluster: fairlock finds the node with the lock's slot, and follows the slot.
-
 load ../lib/helpers
 load ../lib/nodes
 load ../lib/failover
 load ../lib/jobs
+load ../lib/holders
 
 setup_file() { start_cluster; }
 
@@ -26,10 +26,13 @@ teardown() {
 	wait_until cluster_is_ready
 }
 
-# own_cluster: a cluster of which this test may kill nodes. The URL names all nodes.
+# for the functions of holders.bash
+cli() { node_cli "$OWNER" "$@"; }
+
+# own_cluster [OPTION...]: a cluster of which this test may kill nodes. The URL names all nodes.
 own_cluster() {
 	OWN_CLUSTER=yes
-	start_cluster
+	start_cluster "$@"
 	use_cluster
 	printf -v FAIRLOCK_URL '127.0.0.1:%s,' $CLUSTER_PORTS
 	FAIRLOCK_URL=redis://${FAIRLOCK_URL%,}
@@ -84,13 +87,11 @@ waits_at() {
 	id=$("$FAIRLOCK" queue --noheadings -o OWNER job | head -n 1)
 	"$FAIRLOCK" queue --remove "$id" --url "redis://127.0.0.1:$(replica_of "$OTHER")" job
 	wait_until ended "$(<waiter.1.pid)"
-	status_of "$(<waiter.1.pid)"
-	[ "$STATUS" = 75 ]
+	ends_with 75 "$(<waiter.1.pid)"
 	run -0 "$FAIRLOCK" release --force --url "redis://127.0.0.1:$(replica_of "$OWNER")" job
-	status_of "$HOLDER"
-	[ "$STATUS" = 76 ]
+	ends_with 76 "$HOLDER"
 	wait "$(<waiter.2.pid)"
-	grep -qE 'broke it by force|it is held by' holder.err # whichever it sees first
+	grep -qE 'broke it by force|it is held by' said # whichever it sees first
 }
 
 @test "a cluster with a password accepts it, and status 77 says that it is missing or wrong" {
@@ -102,8 +103,6 @@ waits_at() {
 }
 
 @test "release --stop reaches the holder from any node, and hears at once that the lock is free" {
-	local began
-
 	hold_job -l 1h
 	began=$(ms)
 	run -0 "$FAIRLOCK" release --stop --url "redis://127.0.0.1:$(replica_of "$OTHER")" job
@@ -181,9 +180,7 @@ waits_at() {
 }
 
 # The number of holds that the log calls broken. (An earlier test may have broken some.)
-broken_locks() {
-	"$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'
-}
+broken_locks() { "$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "forced")] | length'; }
 
 # A release would hand the lock over, but the node refuses its key, which has just gone.
 @test "a release while the slot begins to move tells the first waiter, which keeps its place" {
@@ -218,9 +215,7 @@ broken_locks() {
 	assert_equal "$(broken_locks)" "$before"
 }
 
-job_is_gone() {
-	! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | grep -qx job
-}
+job_is_gone() { ! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | grep -qx job; }
 
 # ---- Failover
 
@@ -251,7 +246,7 @@ job_is_gone() {
 	replica=$(replica_of "$OWNER")
 	kill_node "$replica"
 	stop_node "$OWNER"
-	wait_until cluster_is_down
+	wait_until eval 'node_cli "$OTHER" CLUSTER INFO | grep cluster_state:fail'
 	fails_with 69 '' --connect-timeout 500ms
 	touch go
 	sleep 1
@@ -261,4 +256,95 @@ job_is_gone() {
 	all_went_well 1
 }
 
-cluster_is_down() { node_cli "$OTHER" CLUSTER INFO | grep -q cluster_state:fail; }
+# ---- Several holders
+
+@test "when a cluster's slot moves, holders keep the lock's slots and go to the new node with their waiters" {
+	pids=()
+	for _ in 1 2 3; do
+		join_holders -l 20s --slots 3 job
+		pids+=("$HOLDER")
+	done
+	join_waiters --connect-timeout 10s --slots 3 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
+	move_slot "$SLOT" "$OTHER"
+	use_cluster
+	wait_until in_queue job 1
+	for HOLDER in "${pids[@]}"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
+	assert_equal "$(for HOLDER in "${pids[@]}"; do slot_held_by "$HOLDER"; done | xargs)" '1 2 3'
+	consistent
+	let_go "${pids[1]}"
+	ends_with 0 "$WAITER"
+	assert_equal "$(<slot)" 2
+	for HOLDER in "${pids[0]}" "${pids[2]}"; do let_go "$HOLDER"; done
+	wait_until is_free job
+}
+
+@test "while the holders' sorted set has not come to the new node yet, those that want the lock alone break no hold" {
+	join_holders -l 20s --slots 2 job
+	first=$HOLDER
+	join_holders -l 20s --slots 2 job
+	join_waiters --connect-timeout 10s job touch alone
+	open_slot "$SLOT" "$OTHER"
+	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
+		move_keys "$SLOT" "$OTHER" "$key"
+	done
+	run -69 "$FAIRLOCK" acquire -n --connect-timeout 1s job
+	move_keys "$SLOT" "$OTHER"
+	close_slot "$SLOT" "$OTHER"
+	use_cluster
+	wait_until in_queue job 1
+	for HOLDER in "$first" "$HOLDER"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
+	consistent
+	let_go "$first"
+	let_go "$HOLDER"
+	ends_with 0 "$WAITER"
+	[ -e alone ]
+}
+
+# ---- Several locks: each is on another node, and has a connection of its own
+
+# name_at PORT LETTER: prints a name that begins so, of a lock on this node
+name_at() {
+	local i
+
+	for ((i = 0; i < 100; i++)); do
+		[ "$(owner_of "$(slot_of "$2$i")")" != "$1" ] || break
+	done
+	echo "$2$i"
+}
+
+# name_three: A, B and C are names on three masters, in the order of their bytes; OF_A, OF_B and OF_C are the ports of these
+name_three() {
+	read -r OF_A OF_B OF_C < <(master_nodes | head -n 3 | xargs)
+	A=$(name_at "$OF_A" a)
+	B=$(name_at "$OF_B" b)
+	C=$(name_at "$OF_C" c)
+}
+
+@test "locks on three nodes are held together, renewed, and given back" {
+	name_three
+	run -0 "$FAIRLOCK" wrap -l 1s -k 100ms --also "$C" --also "$A" "$B" sh -c \
+		'sleep 1.5; "$FAIRLOCK" status --raw --noheadings -o NAME; echo "$FAIRLOCK_TOKENS"'
+	assert_line --index 0 "$A"
+	assert_line --index 1 "$B"
+	assert_line --index 2 "$C"
+	assert_line --index 3 --regexp "^$A=[0-9]+\$"
+	assert_equal "${#lines[@]}" 6
+	assert_equal "$(cluster_cli EXISTS "$A")$(cluster_cli EXISTS "$B")$(cluster_cli EXISTS "$C")" 000
+}
+
+@test "when the node of one lock hangs COMMAND is dead before its lease ends, and the others are given back" {
+	own_cluster --cluster-require-full-coverage no
+	name_three
+	kill_node "$(replica_of "$OF_A")"
+	write_job
+	background "$FAIRLOCK" wrap -l 4s --also "$A" --also "$C" "$B" sh job 2>said
+	WRAPPER=$!
+	wait_until job_runs
+	stop_node "$OF_A"
+	LEASE_END=$(awk '{ print $1 + 4 }' /proc/uptime)
+	dead_in_time
+	ends_with 76 "$WRAPPER"
+	grep -q "^fairlock: lost lock $A: " said
+	run ! grep -qE "lost lock ($B|$C)|giving back" said
+	assert_equal "$(node_cli "$OF_B" EXISTS "$B")$(node_cli "$OF_C" EXISTS "$C")" 00
+}

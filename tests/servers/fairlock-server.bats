@@ -1,7 +1,5 @@
-#!/usr/bin/env bats
-# The server of fairlock-server.service, as systemd starts it, with the system's server and with those of .ci/servers. What
+# The server of fairlock-server.service, as systemd starts it. What
 # its clients may do, what it listens on, and which settings it refuses. The unit is tested in tests/deb.
-
 load ../lib/helpers
 load ../lib/permissions
 
@@ -15,9 +13,8 @@ setup() {
 	export HOME=$PWD
 }
 
-# serve [SERVER]: starts it with the files `conf` and `settings` in this folder. Sets SERVED.
+# serve: starts it with the files `conf` and `settings` in this folder. Sets SERVED.
 serve() {
-	[ "${1:-system}" = system ] || use_server "$1"
 	mkdir -p bin
 	printf '#!/bin/sh\nexec "%s" "$@"\n' "$SERVER" >bin/redis-server
 	chmod +x bin/redis-server
@@ -27,6 +24,12 @@ serve() {
 		cat log >&2
 		return 1
 	}
+}
+
+# end_served [SIGNAL]
+end_served() {
+	kill "-${1-TERM}" "$SERVED"
+	wait "$SERVED" || true
 }
 
 answers() { [ "$(as_admin PING)" = PONG ]; }
@@ -45,6 +48,12 @@ refuses() {
 	[ ! -e state/server.conf ]
 }
 
+# refuses_url URL CAUSE
+refuses_url() {
+	echo "url = $1" >conf
+	refuses "cannot serve the url in $PWD/conf: $2"
+}
+
 # words_of_default: prints what the running server says that its clients may do, as words of a rule. (Valkey 9.1 has
 # databases, too; SELECT is refused.)
 words_of_default() {
@@ -55,45 +64,29 @@ words_of_default() {
 @test "the clients of fairlock-server may do the same as the rule for all locks, word for word" {
 	assert_equal "$(sed -n "/^rule='/,/'\$/p" "$PROGRAM" | sed -E "s/rule=//; s/'//g" | xargs -n 1 | sort)" \
 		"$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
-	serve system
+	serve
 	assert_equal "$(words_of_default)" "$(rule jobs | grep -vxE 'on|>SECRET' | sort)"
 	assert_equal "$(as_admin ACL USERS | sort | paste -sd ' ')" 'admin default'
 }
 
-followed() { grep -q released followed; }
-
 @test "every command of fairlock works on fairlock-server, and it denies nothing that they need" {
-	local owner
-
-	serve system
-	owner=$("$FAIRLOCK" acquire --lease 1m job)
+	serve
 	background "$FAIRLOCK" log --follow --json >followed
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
-	"$FAIRLOCK" renew --owner "$owner" job
-	run -0 "$FAIRLOCK" queue --raw --noheadings -o NAME,PRESENT
-	assert_output 'job yes'
-	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
-	assert_output 'job held 1'
-	wait_until test -s followed
-	"$FAIRLOCK" release --owner "$owner" job
-	wait_until followed
-	"$FAIRLOCK" wrap --shared 'a {b} c' true
-	"$FAIRLOCK" wrap --slots 2 --once-per 1d slots true
-	"$FAIRLOCK" wrap --also other job true
+	use_all job
+	use_all 'a {b} c'
+	wait_until grep -q released followed
+	"$FAIRLOCK" wrap --once-per 1d slots true
 	background "$FAIRLOCK" wrap job sleep 600
 	wait_until "$FAIRLOCK" status -q job
 	background "$FAIRLOCK" wrap --supersede job true
 	wait_until in_queue job 1
-	run -0 "$FAIRLOCK" queue --raw --noheadings -o OWNER job
-	"$FAIRLOCK" queue --remove "$output" job
-	"$FAIRLOCK" release --stop job
+	run -0 "$FAIRLOCK" queue --raw --noheadings -o NAME,PRESENT
+	assert_output 'job yes'
+	run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,WAITERS
+	assert_output 'job held 1'
 	run -0 "$FAIRLOCK" log
-	run -0 "$FAIRLOCK" log --stats job
 	run -0 "$FAIRLOCK" status --prometheus
-	"$FAIRLOCK" acquire job
-	run -0 "$FAIRLOCK" release --force job
-	assert_equal "$(as_admin ACL LOG)" ''
+	nothing_was_denied
 }
 
 @test "only the user of the server can read its files, and the socket is for its group" {
@@ -104,23 +97,18 @@ followed() { grep -q released followed; }
 	run -1 grep -rqF "$(<state/admin.password)" state/server.conf log
 }
 
-check_restart() {
-	local owner
-
-	serve "$1"
-	owner=$("$FAIRLOCK" acquire --lease 1h job)
-	kill -"$2" "$SERVED"
-	wait "$SERVED" || true
-	serve "$1"
-	run -0 "$FAIRLOCK" status --raw --noheadings -o STATE,OWNER job
-	assert_output "held $owner"
-	"$FAIRLOCK" renew --owner "$owner" job
-}
-
 @test "a lock on fairlock-server survives that the server is stopped or killed" {
-	check_restart system TERM
-	"$FAIRLOCK" release --force job
-	check_restart system KILL
+	for signal in TERM KILL; do
+		serve
+		owner=$("$FAIRLOCK" acquire --lease 1h job)
+		end_served "$signal"
+		serve
+		run -0 "$FAIRLOCK" status --raw --noheadings -o STATE,OWNER job
+		assert_output "held $owner"
+		"$FAIRLOCK" renew --owner "$owner" job
+		"$FAIRLOCK" release --force job
+		end_served
+	done
 }
 
 @test "without a URL with TCP in the configuration file, the server listens on its socket alone" {
@@ -130,14 +118,11 @@ check_restart() {
 		assert_equal "$(as_admin CONFIG GET port | sed -n 2p)" 0
 		run ss -Htlnp
 		refute_output --partial "pid=$SERVED,"
-		kill "$SERVED"
-		wait "$SERVED" || true
+		end_served
 	done
 }
 
 @test "with a URL with TCP, the server listens on that address and port, and wants its password there and on the socket" {
-	local port
-
 	port=$(free_port)
 	echo "  url=valkey://default:SESAME@127.0.0.1:$port/0 " >conf
 	serve
@@ -151,16 +136,13 @@ check_restart() {
 }
 
 @test "the password of the server may stand in the configuration file, or in a file that this one names" {
-	local port
-
 	port=$(free_port)
 	printf 'password-file = %s/password\nurl = redis://none\nurl = redis://:UNUSED@127.0.0.1:%s\n' "$PWD" "$port" >conf
 	printf '\xef\xbb\xbfSE"CRET %%#\\\r\nnot this\n' >password
 	serve
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
 	run -77 "$FAIRLOCK" wrap --url "redis://:WRONG@127.0.0.1:$port" job true
-	kill "$SERVED"
-	wait "$SERVED" || true
+	end_served
 	echo 'password = # OTHER  ' >>conf # which goes before the file
 	serve
 	env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
@@ -168,44 +150,34 @@ check_restart() {
 }
 
 @test "fairlock-server refuses a URL that it cannot serve, with status 78, and does not print the password" {
-	local url
-
 	for url in redis://127.0.0.1 redis://127.0.0.1:7000/0 'redis://:@127.0.0.1'; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: it has no password: write redis://:PASSWORD@HOST"
+		refuses_url "$url" "it has no password: write redis://:PASSWORD@HOST"
 	done
 	for url in redis://jobs:SESAME@127.0.0.1 'redis://SESAME@127.0.0.1' redis://@127.0.0.1; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: the server knows no user of this name: write redis://:PASSWORD@HOST"
+		refuses_url "$url" "the server knows no user of this name: write redis://:PASSWORD@HOST"
 	done
 	for url in redis://:SESAME@one,two redis://:SESAME@127.0.0.1/3 redis://:SESAME@ 'redis://:SESAME@*' redis://:SESAME@-one \
 		'redis://:SESAME@one two'; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: it has not the form redis://:PASSWORD@HOST[:PORT]"
+		refuses_url "$url" "it has not the form redis://:PASSWORD@HOST[:PORT]"
 	done
 	for url in redis://:SESAME@one: redis://:SESAME@one:7x redis://:SESAME@one:0 redis://:SESAME@one:65536 \
 		redis://:SESAME@one:99999999999999999999; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: its port is no number from 1 to 65535"
+		refuses_url "$url" "its port is no number from 1 to 65535"
 	done
 	for url in redis+sentinel://:SESAME@one/main unix:/elsewhere/socket REDIS://:SESAME@one '"redis://:SESAME@one"' one; do
-		echo "url = $url" >conf
-		refuses "cannot serve the url in $PWD/conf: it is neither unix:$PWD/run/socket nor redis://:PASSWORD@HOST[:PORT]"
+		refuses_url "$url" "it is neither unix:$PWD/run/socket nor redis://:PASSWORD@HOST[:PORT]"
 	done
-	echo 'url = redis://:SESAME%41@one' >conf
-	refuses "cannot serve the url in $PWD/conf: its password has a %: write it as password = TEXT, or into a password-file"
-	printf 'url = redis://one\npassword-file = /nonexistent\n' >conf
-	refuses 'cannot read /nonexistent: let the group fairlock read it, outside of /home, /root and /tmp'
-	printf 'url = redis://one\npassword-file = /\n' >conf
-	refuses 'cannot read /: let the group fairlock read it, outside of /home, /root and /tmp'
+	refuses_url 'redis://:SESAME%41@one' "its password has a %: write it as password = TEXT, or into a password-file"
+	for file in /nonexistent /; do
+		printf 'url = redis://one\npassword-file = %s\n' "$file" >conf
+		refuses "cannot read $file: let the group fairlock read it, outside of /home, /root and /tmp"
+	done
 	: >empty
 	printf 'url = redis://one\npassword-file = %s/empty\n' "$PWD" >conf
 	refuses "cannot use $PWD/empty: it has no password"
 }
 
 @test "fairlock-server refuses the password SECRET of the examples, wherever it stands" {
-	local line
-
 	echo SECRET >password
 	for line in 'url = redis://:SECRET@127.0.0.1' $'url = redis://127.0.0.1\npassword = SECRET' 'password = SECRET' \
 		"password-file = $PWD/password"; do
@@ -216,8 +188,6 @@ check_restart() {
 }
 
 @test "fairlock-server opens no port without a password, whatever the second file says" {
-	local line port
-
 	for line in 'port 7000' 'TLS-PORT 7000' ' port	7000'; do
 		echo "$line" >settings
 		refuses "cannot open the port in $PWD/settings: without a URL of TCP in $PWD/conf there is no password"
@@ -231,8 +201,7 @@ check_restart() {
 		run ss -Htlnp
 		refute_output --partial "pid=$SERVED,"
 		assert_equal "$(as_admin CONFIG GET '*port' | grep -cx "$port")" 0
-		kill "$SERVED"
-		wait "$SERVED" || true
+		end_served
 	done
 }
 

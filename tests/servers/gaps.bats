@@ -14,7 +14,6 @@ lone_node() {
 	NODE=${PORTS[0]}
 	export CLUSTER_PORTS=$NODE
 	new_cluster_node "$NODE" --cluster-require-full-coverage no
-	# shellcheck disable=SC2046
 	[ $# = 0 ] || node_does "$NODE" CLUSTER ADDSLOTS $(seq "$1" "$2")
 	[ $# = 0 ] || wait_until serves
 	FAIRLOCK_URL=redis://127.0.0.1:$NODE
@@ -32,7 +31,7 @@ shows_all_but() {
 # `job` has slot 5337 on every cluster, `a` has 15495.
 @test "status and metrics show the locks of the nodes that are there, and name slots that no node has" {
 	lone_node 0 8191
-	local missing='slots 8192-16383: no node has them'
+	missing='slots 8192-16383: no node has them'
 	owner=$("$FAIRLOCK" acquire job)
 	shows_all_but "$missing" 69 status --raw --noheadings -o NAME,STATE
 	assert_output --regexp '^job +held$'
@@ -58,11 +57,9 @@ shows_all_but() {
 	[ -z "$output" ]
 	shows_all_but 'slots 0-16383: no node has them' 69 status --prometheus
 	[ -z "$output" ]
-	# shellcheck disable=SC2046
 	node_does "$NODE" CLUSTER ADDSLOTS $(seq 1 16383)
 	wait_until serves
 	for words in '' job; do
-		# shellcheck disable=SC2086
 		run -2 "$FAIRLOCK" doctor --json $words
 		assert_equal "$(jq -r '.findings[] | select(.severity == "error") | .finding' <<<"$output")" \
 			'slots 0: no node has them'
@@ -83,7 +80,7 @@ shows_all_but() {
 	dead=$(owner_of 15495)
 	kill_node "$(replica_of "$dead")"
 	kill_node "$dead"
-	local missing="slots 10922-16383: cannot reach redis://127.0.0.1:$dead: Connection refused"
+	missing="slots 10922-16383: cannot reach redis://127.0.0.1:$dead: Connection refused"
 	shows_all_but "$missing" 69 status --all --noheadings -o NAME
 	assert_output $'b\njob'
 	shows_all_but "$missing" 69 status --prometheus

@@ -1,10 +1,9 @@
-#!/usr/bin/env bats
 # Where a password comes from, and where it must not be seen.
-
 load ../lib/helpers
+load ../lib/jobs
 
-# start_with_password: a server that also listens on $PORT, with the user backup and its password
-start_with_password() {
+# The server also listens on $PORT, and has the user backup with its password.
+setup() {
 	PORT=$(free_port)
 	start_server --port "$PORT" --bind 127.0.0.1
 	cli ACL SETUSER backup on '>SECRET' '~*' '&*' +@all >/dev/null
@@ -17,7 +16,6 @@ start_with_password() {
 }
 
 @test "a user's password comes from the URL, a variable, a file or a configuration file" {
-	start_with_password
 	run -0 "$FAIRLOCK" wrap -u "redis://backup:SECRET@127.0.0.1:$PORT" job true
 	FAIRLOCK_URL=redis://backup:SECRET@127.0.0.1:$PORT run -0 "$FAIRLOCK" wrap job true
 	FAIRLOCK_PASSWORD=SECRET FAIRLOCK_URL=$socket run -0 "$FAIRLOCK" wrap job true
@@ -39,9 +37,7 @@ start_with_password() {
 configure() { printf '%s\n' "${@:2}" >"$1"; }
 
 @test "on one level FAIRLOCK_PASSWORD goes first, then a password file, then the URL" {
-	start_with_password
-	local right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
-
+	right=redis://backup:SECRET@127.0.0.1:$PORT wrong=redis://backup:wrong@127.0.0.1:$PORT
 	echo wrong >wrong
 	export REDISCLI_AUTH=wrong
 	run -0 "$FAIRLOCK" wrap -u "$wrong" --password-file file job true
@@ -56,7 +52,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a variable with the password mends a wrong one in the URL of a file, and keeps its user" {
-	start_with_password
 	configure conf "url = redis://backup:wrong@127.0.0.1:$PORT"
 	run -77 "$FAIRLOCK" wrap --config conf job true
 	assert_output --partial 'the password from conf:1'
@@ -65,9 +60,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a holder that connects again is not held up by a password file that has become a pipe" {
-	local job
-
-	start_with_password
 	background "$FAIRLOCK" wrap -l 3s -u "$socket" --password-file file job sh -c 'touch begun; sleep 5'
 	job=$!
 	wait_until test -e begun
@@ -78,7 +70,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a password never goes to a server whose URL is nearer: it is for another server" {
-	start_with_password
 	configure conf "url = redis://backup:SECRET@127.0.0.1:1" 'password = SECRET'
 	FAIRLOCK_URL=$socket run -77 "$FAIRLOCK" wrap --config conf job true
 	assert_output --regexp 'it wants a password: FAIRLOCK_PASSWORD or --password-file$'
@@ -91,12 +82,13 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a message about a refused password names its source" {
-	start_with_password
-	local text
-
 	echo wrong >wrong
 	FAIRLOCK_URL=redis://backup:wrong@127.0.0.1:$PORT run -77 "$FAIRLOCK" status
 	assert_output --regexp 'or the password from FAIRLOCK_URL$'
+	for text in FAIRLOCK_PASSWORD REDISCLI_AUTH; do
+		run -77 env "FAIRLOCK_URL=$socket" "$text=wrong" "$FAIRLOCK" status
+		assert_output --regexp "or the password from $text\$"
+	done
 	run -77 "$FAIRLOCK" status -u "$socket" --password-file wrong
 	assert_output --regexp 'or the password from --password-file$'
 	configure conf '' "url = $socket" 'password = wrong'
@@ -112,7 +104,6 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 }
 
 @test "a password file may have a byte order mark, and a carriage return at the line's end" {
-	start_with_password
 	printf '\xef\xbb\xbfSECRET\r\n' >file
 	run -0 "$FAIRLOCK" wrap -u "$socket" --password-file file job true
 	printf 'SECRET\r' >file
@@ -131,33 +122,21 @@ configure() { printf '%s\n' "${@:2}" >"$1"; }
 	refute_output --partial SECRET
 }
 
-# new_password TEXT: the server's password for the user backup
-new_password() { cli --user backup --pass "$(cat known)" ACL SETUSER backup resetpass ">$1" >/dev/null && echo "$1" >known; }
-
-# cut_connections: cuts all of the user
-cut_connections() { cli --user backup --pass "$(cat known)" CLIENT KILL USER backup >/dev/null; }
-
 @test "a new password in the file is read for the next connection: a holder and a waiter go on" {
-	local holder waiter
-
-	start_with_password
-	echo SECRET >known
-	background "$FAIRLOCK" wrap -v -l 12s -u "$socket" --password-file file job sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done' 2>holder.said
-	holder=$!
-	wait_until test -e begun
+	run_until_go -v -l 12s -u "$socket" --password-file file
 	background "$FAIRLOCK" wrap -v -u "$socket" --password-file file job touch ran 2>waiter.said
 	waiter=$!
 	wait_until grep -q 'waiting for lock job' waiter.said
-	new_password NEW
-	cut_connections
-	wait_until grep -q 'it refuses this user, or the password from --password-file' holder.said
+	cli --user backup --pass SECRET ACL SETUSER backup resetpass '>NEW' >/dev/null
+	cli --user backup --pass NEW CLIENT KILL USER backup >/dev/null
+	wait_until grep -q 'it refuses this user, or the password from --password-file' said
 	wait_until grep -q 'it refuses this user, or the password from --password-file' waiter.said
 	echo NEW >file.new
 	mv file.new file
 	wait_until lines_with 2 'connected to' waiter.said
-	wait_until lines_with 2 'connected to\|renewed lock' holder.said
+	wait_until lines_with 2 'connected to\|renewed lock' said
 	touch go
-	ends_with 0 "$holder"
+	ends_with 3 "$WRAPPER"
 	ends_with 0 "$waiter"
 	[ -e ran ]
 }
@@ -191,9 +170,6 @@ shown_nowhere() {
 }
 
 @test "a password is neither in arguments, nor in the environment of COMMAND, nor in what --verbose says" {
-	local url
-
-	start_with_password
 	url=redis://backup:SECRET@127.0.0.1:$PORT
 	shown_nowhere -u "$url"
 	shown_nowhere "-u$url"
@@ -209,10 +185,8 @@ shown_nowhere() {
 }
 
 @test "no password of a URL in a command line or a reason goes to the server" {
-	local long
-
+	stop_server
 	start_server
-	cd "$BATS_TEST_TMPDIR" || return
 	long=$(printf '%0470d' 7)
 	"$FAIRLOCK" wrap a -- true --url redis://:SECRET@127.0.0.1:1 b
 	"$FAIRLOCK" wrap a -- true fairlock wrap "--url=redis://user:SECRET@h" -- curl https://SECRET@h/x https://u:SECRET@h https://h/@scope/pkg

@@ -1,7 +1,8 @@
 # Servers that cannot serve, answer nonsense or refuse: each ends with its own status and message.
 load ../lib/helpers
+load ../lib/jobs
 
-setup() { cd "$BATS_TEST_TMPDIR" || return; }
+setup() { start_in_folder; }
 
 # nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so (tests/lib/nonsense.py)
 nonsense() {
@@ -23,14 +24,6 @@ says() {
 	[ "${#output}" -lt 160 ]
 }
 
-# refuses CAUSE: the server cannot serve now; its own words are told with -v only, whole
-refuses() {
-	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
-	says "$1"
-	run -69 timeout 20 "$FAIRLOCK" wrap -v --connect-timeout 500ms job true
-	assert_line --regexp "^fairlock: \[ +[0-9.]+\] the server says: $2"
-}
-
 # is_useless STATUS WORDS COMMAND...: this command ends with STATUS, and has WORDS in its one line
 is_useless() {
 	run -"$1" timeout 20 "$FAIRLOCK" "${@:3}"
@@ -44,8 +37,6 @@ is_useless() {
 }
 
 @test "what is no server of ours ends wrap with 70, or with 69 after the connect timeout if it does not answer" {
-	local how status words
-
 	while IFS=: read -r how status words; do
 		rm -f listener
 		nonsense "$how"
@@ -60,27 +51,7 @@ proxy:69:it, or a proxy before it, refuses HELLO 3 (RESP3)
 END
 }
 
-@test "a wrong or missing password gives status 77" {
-	start_server
-	cli CONFIG SET requirepass secret >/dev/null
-	run -77 "$FAIRLOCK" wrap job true
-	says 'it wants a password: FAIRLOCK_PASSWORD or --password-file'
-	FAIRLOCK_PASSWORD=guess run -77 "$FAIRLOCK" wrap job true
-	says 'it refuses this user, or the password from FAIRLOCK_PASSWORD'
-	REDISCLI_AUTH=guess run -77 "$FAIRLOCK" status
-	says 'it refuses this user, or the password from REDISCLI_AUTH'
-	echo guess >password
-	run -77 "$FAIRLOCK" wrap --password-file password job true
-	says 'it refuses this user, or the password from --password-file'
-	echo 'password = guess' >conf
-	sed -i "1i url = $FAIRLOCK_URL" conf
-	run -77 env -u FAIRLOCK_URL "$FAIRLOCK" wrap --config conf job true
-	says 'it refuses this user, or the password from conf:2'
-	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap job true
-}
-
 @test "a user without permission gets status 77 with the command that was denied" {
-	start_server
 	cli ACL SETUSER eve on '>pw' '~*' '&*' +@all -evalsha -eval >/dev/null
 	FAIRLOCK_PASSWORD=pw FAIRLOCK_URL="$FAIRLOCK_URL?user=eve" run -77 "$FAIRLOCK" wrap job true
 	assert_output "fairlock: cannot use $FAIRLOCK_URL?user=eve: this user may not run 'evalsha'; see fairlock doctor"
@@ -91,21 +62,14 @@ END
 	assert_output --partial 'needed: job redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock:{job} fairlock_log:{job}'
 }
 
-@test "a database that does not exist gives status 78" {
-	start_server
+@test "a database that does not exist gives status 78, and locks of different databases are different locks" {
 	run -78 "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=99" job true
 	says 'it has no database 99' '?db=99'
-}
-
-@test "locks of different databases are different locks" {
-	start_server
 	run -0 timeout 10 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap -u "$FAIRLOCK_URL?db=1" job echo both
 	assert_output both
 }
 
 @test "a name whose key belongs to something else gives status 78, and the key stays as it is" {
-	local key
-	start_server
 	for key in job 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock:{job}'; do
 		cli FLUSHALL >/dev/null
 		cli SET "$key" precious >/dev/null
@@ -120,15 +84,11 @@ END
 left() { cli --raw EVAL "return {redis.call('KEYS', '*'), redis.call('HGETALL', 'x'), redis.call('HGETALL', 'fairlock:{x}')}" 0 | sort; }
 
 @test "a lock of another protocol version gives status 78, and stays as it is" {
-	local before
-
-	start_server
 	"$FAIRLOCK" acquire x >owner
 	cli HSET 'fairlock:{x}' v 2 >/dev/null
 	before=$(left)
 	for words in 'wrap x touch ran' 'wrap -n x touch ran' 'acquire x' "renew --owner $(<owner) x" "release --owner $(<owner) x" \
 		'release --force x' 'release --stop x'; do
-		# shellcheck disable=SC2086
 		run -78 "$FAIRLOCK" $words
 		assert_output "fairlock: cannot use this lock: another fairlock uses it with protocol 2, this one has protocol 1; \
 install the same version on all hosts"
@@ -138,35 +98,22 @@ install the same version on all hosts"
 	run -0 "$FAIRLOCK" status -q x
 }
 
-@test "a server that cannot serve now: 69, the cause and the remedy; its own words with -v" {
-	start_server --save '3600 1' --lua-time-limit 100
-	cli CONFIG SET maxmemory 1 >/dev/null
-	refuses 'its memory is full (maxmemory); see fairlock doctor' "OOM command not allowed when used memory > 'maxmemory'"
-	cli CONFIG SET maxmemory 0 >/dev/null
-	cli CONFIG SET min-replicas-to-write 1 >/dev/null
-	refuses 'it has too few replicas (min-replicas-to-write); see fairlock doctor' 'NOREPLICAS .*'
-	cli CONFIG SET min-replicas-to-write 0 >/dev/null
-	cli REPLICAOF 127.0.0.1 1 >/dev/null
-	refuses 'it is a replica, which takes no writes; see fairlock doctor' "READONLY You can't write against a read only replica"
+@test "a replica that has lost its master: 69, the cause and the remedy; the server's own words with -v" {
 	cli CONFIG SET replica-serve-stale-data no >/dev/null
-	refuses 'it is a replica that has lost its master; see fairlock doctor' 'MASTERDOWN .*'
-	cli REPLICAOF NO ONE >/dev/null
-	background "$CLI" -s "$SERVER_SOCKET" EVAL 'while true do end' 0
-	wait_until is_busy
-	refuses 'it is busy with a long script; SCRIPT KILL may end it' 'BUSY .*'
-	cli SCRIPT KILL >/dev/null
+	cli REPLICAOF 127.0.0.1 1 >/dev/null
+	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
+	says 'it is a replica that has lost its master; see fairlock doctor'
+	run -69 timeout 20 "$FAIRLOCK" wrap -v --connect-timeout 500ms job true
+	assert_line --regexp '^fairlock: \[ +[0-9.]+\] the server says: MASTERDOWN '
 }
-
-is_busy() { cli PING | grep -q BUSY; }
 
 @test "protected mode: 77 from another host; with a password it serves" {
 	load ../lib/network
+	stop_server
 	new_network
 	start_far_server --protected-mode yes
 	FAIRLOCK_URL=$FAR_URL
 	run -77 "$NEAR" timeout 20 "$FAIRLOCK" wrap job true
-	says 'it is in protected mode; give it a password or a bind address'
-	run -77 "$NEAR" timeout 20 "$FAIRLOCK" status
 	says 'it is in protected mode; give it a password or a bind address'
 	run -77 "$NEAR" timeout 20 "$FAIRLOCK" wrap -v job true
 	assert_line --regexp 'the server says: DENIED .* protected mode'
@@ -175,8 +122,6 @@ is_busy() { cli PING | grep -q BUSY; }
 }
 
 @test "a message stays under 160 characters, however long the server's name, the user or the path is" {
-	local long url
-
 	long=$(printf 'x%.0s' {1..60})
 	for url in "redis://$long.$long.$long.invalid" "redis://$long:@127.0.0.1:1" "redis+sentinel://127.0.0.1:1/$long$long$long" \
 		"redis://127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1,127.0.0.1:1"; do
@@ -196,9 +141,6 @@ is_busy() { cli PING | grep -q BUSY; }
 
 # Redis 8.6 refuses SUBSCRIBE then, and no renewal.
 @test "a holder that connects anew while the memory of the server is full keeps its lock" {
-	local holder
-
-	start_server
 	background "$FAIRLOCK" wrap -l 2s job sleep 5
 	holder=$!
 	wait_until "$FAIRLOCK" status -q job
@@ -210,10 +152,7 @@ is_busy() { cli PING | grep -q BUSY; }
 # After it has deleted something, as a dead waiter, a script may write though the memory is full. Redis 8.6 refuses the
 # channel, and a waiter that does not listen counts as gone.
 @test "a waiter that joined the queue while the memory of the server was full gets the lock in its turn" {
-	local dead first
-
 	listen() { [ "$(cli PUBSUB CHANNELS 'redisson_lock__channel:{job}:*' | wc -l)" = "$1" ]; }
-	start_server
 	hold job
 	background "$FAIRLOCK" wrap job true
 	dead=$!
@@ -233,27 +172,18 @@ is_busy() { cli PING | grep -q BUSY; }
 	assert_equal "$(xargs <order)" 'first second'
 }
 
-# obtains_nothing STATUS CAUSE: each way of not waiting ends with STATUS and says CAUSE, an empty one nothing
+# obtains_nothing STATUS TEXT: each way of not waiting ends with STATUS, and prints TEXT
 obtains_nothing() {
 	local words
 
-	for words in --skip '-n -q -E 0' '--skip --once-per 1h'; do
-		# shellcheck disable=SC2086
-		run -"$1" timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms $words job true
-		[ -z "$2" ] || says "$2"
-		[ -n "$2" ] || assert_output ''
-		# shellcheck disable=SC2086
-		run -"$1" timeout 20 "$FAIRLOCK" acquire --connect-timeout 500ms ${words/--skip*/-n -q -E 0} job
-		[ -z "$2" ] || says "$2"
-		[ -n "$2" ] || assert_output ''
+	for words in 'wrap --skip' 'wrap -nqE 0' 'wrap --skip --once-per 1h' 'acquire -nqE 0'; do
+		run -"$1" timeout 20 "$FAIRLOCK" $words --connect-timeout 500ms job $([[ $words = acquire* ]] || echo true)
+		assert_output "$2"
 	done
 }
 
 # A server that cannot grant locks still knows which are held.
 @test "--skip hides no outage: 69 when the server refuses a free lock, 0 when it says that the lock is held" {
-	local owner
-
-	start_server
 	owner=$("$FAIRLOCK" acquire job)
 	cli CONFIG SET min-replicas-to-write 1 >/dev/null
 	obtains_nothing 0 ''
@@ -262,18 +192,16 @@ obtains_nothing() {
 	cli CONFIG SET min-replicas-to-write 0 >/dev/null
 	"$FAIRLOCK" release --owner "$owner" job
 	cli CONFIG SET min-replicas-to-write 1 >/dev/null
-	obtains_nothing 69 'it has too few replicas (min-replicas-to-write); see fairlock doctor'
+	obtains_nothing 69 "fairlock: cannot use $FAIRLOCK_URL: it has too few replicas (min-replicas-to-write); see fairlock doctor"
 }
 
 @test "a server without a command that the scripts call: 69, and no lock without a time to live" {
-	local command
-
 	for command in PEXPIRE DEL PTTL; do
+		stop_server
 		start_server --rename-command "$command" ''
 		"$FAIRLOCK" acquire job >/dev/null 2>&1 || true
 		run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
 		says 'it lacks a command: renamed, or the server is too old; see fairlock doctor'
-		[ "$command" = PTTL ] || [ "$(cli EXISTS job)" = 0 ]
-		stop_server
+		[ "$command" = PTTL ] || is_free job
 	done
 }

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Several seeds of a cluster in one URL, of which some are no server for locks: fairlock uses the first that is one. It
 # refuses a list of servers that are no cluster, because each of them would have a holder of its own.
 load ../lib/helpers
@@ -10,27 +9,16 @@ setup() {
 	BAD=$(free_port)
 }
 
-is_there() { : </dev/tcp/127.0.0.1/"$BAD"; }
-
-# bad KIND: something listens on BAD that is no Redis
-bad() {
-	case $1 in
-	http) background python3 -m http.server --bind 127.0.0.1 "$BAD" >http 2>&1 ;;
-	*) background python3 "$TESTS_DIR/lib/nonsense.py" "$BAD" "$1" ;;
-	esac
-	wait_until is_there
-}
-
 # good: a cluster on PORT, the second of two seeds
 good() {
 	start_lone_cluster --port "$PORT" --bind 127.0.0.1
 	export FAIRLOCK_CONNECT_TIMEOUT=2s FAIRLOCK_URL=redis://127.0.0.1:$BAD,127.0.0.1:$PORT
 }
 
-# serves: each command uses the second seed
-serves() {
-	local owner
-
+@test "the first of two seeds is an HTTP server: the second serves" {
+	background python3 "$TESTS_DIR/lib/nonsense.py" "$BAD" http
+	wait_until is_taken "$BAD"
+	good
 	run -7 timeout 20 "$FAIRLOCK" wrap job sh -c 'exit 7'
 	assert_output ''
 	owner=$(timeout 20 "$FAIRLOCK" acquire job)
@@ -43,12 +31,6 @@ serves() {
 	assert_output --partial "127.0.0.1:$PORT"
 }
 
-@test "the first of two seeds is an HTTP server: the second serves" {
-	bad http
-	good
-	serves
-}
-
 # refused URL COMMAND...: the server of the test, which is no cluster, keeps no trace of it
 refused() {
 	run -78 timeout 20 "$FAIRLOCK" "${@:2}" -u "$1" job
@@ -57,14 +39,11 @@ refused() {
 }
 
 @test "a list of hosts that are no cluster is refused, whether the first or only the second of them answers" {
-	local url
-
 	start_server --port "$PORT" --bind 127.0.0.1
 	"$FAIRLOCK" wrap other true # the server knows the scripts
 	cli FLUSHALL
 	for url in "redis://127.0.0.1:$PORT,127.0.0.1:$BAD" "redis://127.0.0.1:$BAD,127.0.0.1:$PORT"; do
 		for command in acquire 'acquire --shared' 'renew --owner 1:1' 'release --owner 1:1' 'release --force' status queue log; do
-			# shellcheck disable=SC2086
 			refused "$url" $command
 		done
 		run -78 timeout 20 "$FAIRLOCK" wrap --skip -u "$url" job touch ran
@@ -77,11 +56,9 @@ refused() {
 }
 
 @test "a holder whose cluster is gone writes nothing to the next host of the list, which is no cluster" {
-	local holder
-
 	good
 	background "$SERVER" --port "$BAD" --bind 127.0.0.1 --save '' --dir "$PWD" >/dev/null
-	wait_until is_there
+	wait_until is_taken "$BAD"
 	"$FAIRLOCK" wrap -u "redis://127.0.0.1:$BAD" job true # it knows the scripts
 	"$CLI" -p "$BAD" FLUSHALL >/dev/null
 	export FAIRLOCK_URL=redis://127.0.0.1:$PORT,127.0.0.1:$BAD

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The connect timeout bounds all attempts to reach a server together: names, addresses, seeds, sentinels, redirections,
 # TLS. The far host swallows what is sent to it, or somebody there listens and says nothing.
 load ../lib/helpers
@@ -41,11 +40,8 @@ seeds() { printf '10.77.0.3:1,10.77.0.4:1,10.77.0.5:1,10.77.0.6:1,10.77.0.7:1%s'
 
 # On a quiet machine each takes 2 s; attempts that had 2 s each would take 10 s.
 @test "five seeds, sentinels or servers with TLS that swallow everything: 69 after the connect timeout" {
-	local command
-
 	swallow
 	for command in 'wrap -n job true' 'wrap job true' 'acquire -w 30s job' status 'release --force job'; do
-		# shellcheck disable=SC2086
 		takes 1900 7000 "$FAIRLOCK" ${command%% *} --connect-timeout 2s -u "redis://$(seeds)" ${command#* }
 		assert_output --partial 'timed out'
 	done
@@ -58,8 +54,6 @@ seeds() { printf '10.77.0.3:1,10.77.0.4:1,10.77.0.5:1,10.77.0.6:1,10.77.0.7:1%s'
 	new_network
 	start_far_cluster
 	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
-	local from
-
 	from=$(ms)
 	run -7 "$NEAR" timeout 60 "$FAIRLOCK" wrap --connect-timeout 8s -u "redis://10.77.0.3:1,${FAR_URL#*://}" job sh -c 'exit 7'
 	[ $(($(ms) - from)) -ge 3900 ]
@@ -68,23 +62,16 @@ seeds() { printf '10.77.0.3:1,10.77.0.4:1,10.77.0.5:1,10.77.0.6:1,10.77.0.7:1%s'
 
 # An outage is not told as a busy lock.
 @test "a server that swallows everything gives 69 although --wait is shorter than the connect timeout" {
-	local words
-
 	swallow
 	for words in 'wrap -w 500ms job true' 'wrap -q -E 0 -w 500ms job true' 'acquire -q -E 0 -w 500ms job'; do
-		# shellcheck disable=SC2086
 		run -69 "$NEAR" timeout 60 "$FAIRLOCK" ${words%% *} --connect-timeout 20s -u redis://10.77.0.3:1 ${words#* }
 		assert_output --regexp "^fairlock: cannot reach redis://10.77.0.3:1: $TIMED_OUT\$"
 	done
 }
 
-was_granted_and_left() {
-	[ "$(cli HGET 'fairlock:{job}' n:granted)" = 2 ] && [ "$(cli EXISTS job)" = 0 ]
-}
+was_granted_and_left() { [ "$(cli HGET 'fairlock:{job}' n:granted)" = 2 ] && [ "$(cli EXISTS job)" = 0 ]; }
 
 @test "a server that hung beyond the connect timeout gives the lock to no dead process when it goes on" {
-	local owner
-
 	start_server
 	owner=$("$FAIRLOCK" acquire job)
 	run -75 "$FAIRLOCK" wrap -w 1s job true # so that the server knows the script that leaves
@@ -98,16 +85,13 @@ was_granted_and_left() {
 
 # The first round gives it half of the connect timeout, 1 s; it needs 1.4 s. The second seed refuses.
 @test "a waiter comes back to a first seed that is slow: in every second round it has all of the connect timeout" {
-	local owner waiter port
-
 	load ../lib/proxy
 	port=$(free_port)
 	start_lone_cluster --port "$port" --bind 127.0.0.1
 	start_proxy "127.0.0.1:$port"
 	owner=$("$FAIRLOCK" acquire -l 10m job)
-	background "$FAIRLOCK" wrap --connect-timeout 2s -u "redis://$PROXY_ADDRESS,127.0.0.1:1" job touch ran
-	waiter=$!
-	wait_until in_queue job 1
+	join_queue --connect-timeout 2s -u "redis://$PROXY_ADDRESS,127.0.0.1:1" job touch ran
+	waiter=$WAITER
 	proxy delay 1400 up
 	proxy reset
 	"$FAIRLOCK" release --owner "$owner" job
@@ -117,8 +101,6 @@ was_granted_and_left() {
 
 # A process that was stopped finds its time over. The next seed must be able to answer all the same.
 @test "an acquire that was stopped for longer than the connect timeout still tries the second seed" {
-	local acquire
-
 	new_network
 	start_far_cluster
 	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
@@ -136,8 +118,6 @@ connects_to() { "$NEAR" ss -Htn state syn-sent | grep -qF "$1"; }
 
 # It was to try the first address for 30 s. It has 2 s to leave.
 @test "a waiter that leaves while one address swallows everything leaves over the other one" {
-	local waiter
-
 	new_network
 	start_far_cluster
 	"$FAIRLOCK" acquire -l 10m job

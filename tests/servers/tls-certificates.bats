@@ -1,5 +1,4 @@
 # TLS certificates: the servers that fairlock trusts, and the certificate that it shows to them.
-
 load ../lib/helpers
 load ../lib/tls
 
@@ -10,19 +9,16 @@ setup() {
 	unset FAIRLOCK_URL
 }
 
-# hosts_or_skip: stands in a test that uses with_hosts
-hosts_or_skip() {
-	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
-}
-
 # with_hosts NAME COMMAND...: runs COMMAND where NAME is 127.0.0.1
 with_hosts() {
 	echo "127.0.0.1 localhost $1" >hosts
-	# shellcheck disable=SC2016
 	unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh "${@:2}" 3>&- 4>&-
 }
 
 # ---- Which servers fairlock trusts ----
+
+# shows NAME: the server shows this certificate from now on
+shows() { cli CONFIG SET tls-cert-file "$TLS_DIR/$1.crt" tls-key-file "$TLS_DIR/$1.key"; }
 
 @test "fairlock looks for a name among the certificate's names, for an address among its addresses" {
 	start_tls_server
@@ -31,39 +27,36 @@ with_hosts() {
 	tls_acquires -u "$(tls_url '[::1]')"
 	# musl looks in /etc/hosts for a name as it is written.
 	is_static || tls_acquires -u "$(tls_url LocalHost)"
-
 	new_certificate only-name DNS:localhost
-	cli CONFIG SET tls-cert-file "$TLS_DIR/only-name.crt" tls-key-file "$TLS_DIR/only-name.key"
+	shows only-name
 	tls_acquires
-	tls_fails 69 'its certificate is not trusted: IP address mismatch' -u "$(tls_url 127.0.0.1)"
-	tls_fails 69 'its certificate is not trusted: IP address mismatch' -u "$(tls_url '[::1]')"
-
 	new_certificate only-address IP:127.0.0.1,DNS:127.0.0.1
-	cli CONFIG SET tls-cert-file "$TLS_DIR/only-address.crt" tls-key-file "$TLS_DIR/only-address.key"
+	shows only-address
 	tls_acquires -u "$(tls_url 127.0.0.1)"
-	tls_fails 69 'its certificate is not trusted: hostname mismatch'
 }
 
-@test "a certificate that has the name only in its subject gives status 69" {
+@test "a certificate of another name or time, or of an unknown authority, gives status 69 and says why" {
+	new_certificate only-name DNS:localhost
+	new_certificate only-address IP:127.0.0.1,DNS:127.0.0.1
 	COMMON_NAME=localhost new_certificate only-subject ''
-	start_tls_server only-subject
-	tls_fails 69 'its certificate is not trusted: hostname mismatch'
-	COMMON_NAME=127.0.0.1 new_certificate only-subject ''
-	cli CONFIG SET tls-cert-file "$TLS_DIR/only-subject.crt" tls-key-file "$TLS_DIR/only-subject.key"
-	tls_fails 69 'its certificate is not trusted: IP address mismatch' -u "$(tls_url 127.0.0.1)"
-}
-
-@test "a certificate that has expired, or is not valid yet, gives status 69" {
-	start_tls_server expired
-	tls_fails 69 'its certificate is not trusted: certificate has expired'
+	COMMON_NAME=127.0.0.1 new_certificate address-in-subject ''
 	new_certificate future DNS:localhost ca 20480101000000Z 20490101000000Z
-	cli CONFIG SET tls-cert-file "$TLS_DIR/future.crt" tls-key-file "$TLS_DIR/future.key"
-	tls_fails 69 'its certificate is not trusted: certificate is not yet valid'
-}
-
-@test "a certificate of an unknown authority gives status 69" {
-	start_tls_server unknown
-	tls_fails 69 'its certificate is not trusted: unable to get local issuer certificate'
+	start_tls_server
+	while read -r name host why; do
+		echo "$name $host"
+		shows "$name"
+		tls_fails 69 "its certificate is not trusted: $why" -u "$(tls_url "$host")"
+	done <<'END'
+only-name 127.0.0.1 IP address mismatch
+only-name [::1] IP address mismatch
+only-address localhost hostname mismatch
+only-subject localhost hostname mismatch
+address-in-subject 127.0.0.1 IP address mismatch
+expired localhost certificate has expired
+future localhost certificate is not yet valid
+unknown localhost unable to get local issuer certificate
+END
+	shows unknown
 	tls_acquires --tls-ca "$TLS_DIR/unknown-ca.crt"
 }
 
@@ -77,11 +70,10 @@ with_hosts() {
 }
 
 @test "with --tls-insecure fairlock trusts any certificate" {
-	local name
-
 	export FAIRLOCK_TLS_INSECURE=yes
+	start_tls_server
 	for name in wrong-name expired unknown; do
-		start_tls_server "$name"
+		shows "$name"
 		tls_acquires
 	done
 	FAIRLOCK_TLS_INSECURE=no tls_fails 69 'its certificate is not trusted'
@@ -91,7 +83,7 @@ with_hosts() {
 }
 
 @test "the server is told the host's name, and shows the certificate for it" {
-	hosts_or_skip
+	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
 	new_certificate other DNS:lock.example.com
 	openssl_server server -servername lock.example.com -cert2 "$TLS_DIR/other.crt" -key2 "$TLS_DIR/other.key"
 	# The handshake succeeds; after it this server is no Redis.
@@ -113,8 +105,7 @@ with_hosts() {
 # ---- Our certificate ----
 
 @test "fairlock shows its certificate to a server that wants one" {
-	local client=(--tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key")
-
+	client=(--tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key")
 	start_tls_server --tls-auth-clients yes
 	tls_acquires "${client[@]}"
 	cli CONFIG SET tls-protocols TLSv1.2
@@ -126,8 +117,6 @@ with_hosts() {
 }
 
 @test "without a certificate that the server trusts fairlock ends with 77" {
-	local version
-
 	new_certificate expired-client DNS:client.example ca 20200101000000Z 20210101000000Z
 	start_tls_server --tls-auth-clients yes
 	for version in TLSv1.2 TLSv1.3; do
@@ -151,8 +140,7 @@ with_hosts() {
 }
 
 @test "a TLS file that is missing or something else gives status 78 with option and file" {
-	local client=(--tls-cert "$TLS_DIR/client.crt")
-
+	client=(--tls-cert "$TLS_DIR/client.crt")
 	start_tls_server
 	echo nonsense >nonsense
 	: >empty
@@ -171,8 +159,7 @@ with_hosts() {
 }
 
 @test "a key with a password is refused, and fairlock does not ask for the password" {
-	local client=(--tls-cert "$TLS_DIR/client.crt")
-
+	client=(--tls-cert "$TLS_DIR/client.crt")
 	openssl ec -aes128 -passout pass:sesame -in "$TLS_DIR/client.key" -out old.key
 	openssl pkcs8 -topk8 -passout pass:sesame -in "$TLS_DIR/client.key" -out new.key
 	start_tls_server

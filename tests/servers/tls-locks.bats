@@ -1,5 +1,4 @@
 # Locks over TLS are held, waited for and handed on as without it.
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/tls
@@ -15,12 +14,6 @@ use_tls_server() {
 	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT
 }
 
-# show_certificate NAME: the server shows this certificate from now on
-show_certificate() {
-	run -0 cli CONFIG SET tls-cert-file "$TLS_DIR/$1.crt" tls-key-file "$TLS_DIR/$1.key"
-	assert_output OK
-}
-
 token() { cli --raw HGET "fairlock:{$1}" token; }
 
 # With a short grace a busy machine has more of a short lease to renew it in.
@@ -33,7 +26,7 @@ while [ ! -e go ]; do sleep 0.1; done
 exit 5
 END
 	background "$FAIRLOCK" wrap -l 1s -k 100ms job sh job
-	local wrapper=$! token
+	wrapper=$!
 	wait_until test -e started
 	run -1 grep -e socket: -e anon_inode: descriptors
 	token=$(token job)
@@ -41,25 +34,20 @@ END
 	[ "$(cli EXISTS job)" = 1 ]
 	[ "$(token job)" = "$token" ]
 	touch go
-	status_of "$wrapper"
-	[ "$STATUS" = 5 ]
+	ends_with 5 "$wrapper"
 	nothing_left
 }
 
 @test "the first waiter has its guard ready, which renews over a connection of its own" {
-	local waiter
-
 	use_tls_server
 	hold job
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap -l 1s -k 100ms job sh -c 'echo $$ >pid; sleep 2.5; "$FAIRLOCK" status -q job; echo $? >held; exit 5' 2>said
 	waiter=$!
 	wait_until has_guard "$waiter"
 	kill "$HOLDER"
 	wait_until test -s pid
 	[ "$(ps -o ppid= -p "$(cat pid)" | tr -d ' ')" = "$GUARD" ]
-	status_of "$waiter"
-	[ "$STATUS" = 5 ]
+	ends_with 5 "$waiter"
 	[ "$(cat held)" = 0 ]
 	[ ! -s said ]
 	wait_until nothing_left
@@ -67,7 +55,6 @@ END
 
 # What calls of fairlock inside COMMAND find from another folder. A hold that they left would keep the lock for a lease.
 inner() {
-	# shellcheck disable=SC2016
 	echo 'cd / && "$FAIRLOCK" status --noheadings -o NAME,STATE job && "$FAIRLOCK" acquire -n job &&
 		"$FAIRLOCK" release job && env'
 }
@@ -78,7 +65,7 @@ inner() {
 	cp "$TLS_DIR/ca.crt" authority
 	openssl rehash authority
 	cp "$TLS_DIR"/client.{crt,key} .
-	local url=$FAIRLOCK_URL options=(--tls-ca authority --tls-cert client.crt --tls-key client.key)
+	url=$FAIRLOCK_URL options=(--tls-ca authority --tls-cert client.crt --tls-key client.key)
 
 	unset FAIRLOCK_URL FAIRLOCK_TLS_CA
 	run -0 "$FAIRLOCK" wrap -u "$url" "${options[@]}" job sh -c "$(inner)"
@@ -101,16 +88,15 @@ inner() {
 @test "a certificate replaced by a bad one ends no connection, but the next one is refused and the lock is lost" {
 	use_tls_server
 	background "$FAIRLOCK" wrap -l 9s job sh -c 'trap "touch stopped; exit" TERM; touch started; while :; do sleep 0.1; done' 2>said
-	local wrapper=$!
+	wrapper=$!
 	wait_until test -e started
-	show_certificate expired
+	cli CONFIG SET tls-cert-file "$TLS_DIR/expired.crt" tls-key-file "$TLS_DIR/expired.key"
 	# More than a lease. A server whose reply is late by a sixth of the lease is asked over a new connection.
 	sleep 10
 	[ "$(cli EXISTS job)" = 1 ]
 	[ ! -e stopped ]
 	cli CLIENT KILL TYPE pubsub
-	status_of "$wrapper"
-	[ "$STATUS" = 76 ]
+	ends_with 76 "$wrapper"
 	[ -e stopped ] || { cat said; return 1; }
 	run -0 cat said
 	assert_output --partial 'its certificate is not trusted: certificate has expired'
@@ -119,7 +105,6 @@ inner() {
 
 @test "sentinels and their master use TLS, also after a failover" {
 	load ../lib/nodes
-	local old token
 	NODES_TLS=yes
 	start_sentinels
 	export FAIRLOCK_URL=rediss+sentinel://$SENTINELS/mymaster
@@ -140,7 +125,6 @@ renewed_at_master() { [ "$(master_cli --raw PUBSUB CHANNELS 'redisson_lock__chan
 
 @test "fairlock trusts a node that a cluster redirects it to by the same authority" {
 	load ../lib/nodes
-	local i
 	NODES_TLS=yes
 	start_cluster
 	export FAIRLOCK_URL=rediss://127.0.0.1:${CLUSTER_PORTS%% *}

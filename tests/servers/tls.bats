@@ -1,6 +1,5 @@
 # TLS between fairlock and a server: handshakes that fail, secrets that stay secret, and its cost.
 # For certificates see tls-certificates.bats, for locks tls-locks.bats.
-
 load ../lib/helpers
 load ../lib/jobs
 load ../lib/tls
@@ -11,19 +10,6 @@ setup_file() { make_certificates; }
 setup() {
 	use_certificates
 	unset FAIRLOCK_URL
-}
-
-@test "a lock is taken, renewed, shown and released over TLS" {
-	start_tls_server
-	export FAIRLOCK_URL=rediss://localhost:$TLS_PORT
-
-	owner=$("$FAIRLOCK" acquire job)
-	"$FAIRLOCK" renew --owner "$owner" job
-	run -0 "$FAIRLOCK" status -q job
-	"$FAIRLOCK" release --owner "$owner" job
-	run -1 "$FAIRLOCK" status -q job
-	run -7 "$FAIRLOCK" wrap job -- sh -c 'exit 7'
-	FAIRLOCK_URL=valkeys://localhost:$TLS_PORT run -8 "$FAIRLOCK" wrap job -- sh -c 'exit 8'
 }
 
 # ---- The other end ----
@@ -49,8 +35,6 @@ setup() {
 }
 
 @test "a server that stops in the middle of the handshake gives status 69 after the connect timeout" {
-	local bytes
-
 	export FAIRLOCK_CONNECT_TIMEOUT=500ms
 	start_tls_server
 	kill -s STOP "$SERVER_PID"
@@ -60,7 +44,7 @@ setup() {
 	start_proxy "127.0.0.1:$TLS_PORT"
 	TLS_PORT=$PROXY_PORT
 	for bytes in 1 5 100 600; do
-		proxy only "$bytes" down
+		proxy only down "$bytes"
 		tls_fails 69 'no answer to the TLS handshake in time'
 		proxy pass
 	done
@@ -68,8 +52,6 @@ setup() {
 }
 
 @test "a connection that ends after the handshake gives status 69 and the cause" {
-	local way
-
 	export FAIRLOCK_CONNECT_TIMEOUT=1s
 	for way in goodbye close; do
 		ending_server "$way"
@@ -82,12 +64,10 @@ setup() {
 }
 
 @test "fairlock speaks TLS 1.2 and 1.3, and refuses 1.1" {
-	local version
-
 	start_tls_server
 	for version in TLSv1.2 TLSv1.3; do
 		[ "$(cli CONFIG SET tls-protocols "$version")" = OK ]
-		tls_acquires
+		tls_acquires -u "valkeys://localhost:$TLS_PORT"
 		run "$FAIRLOCK" doctor -u "$(tls_url)"
 		assert_line --regexp "^ *TLS +$version\$"
 	done
@@ -101,7 +81,6 @@ setup() {
 # ---- What is said ----
 
 @test "neither messages nor COMMAND's environment have a password or a line of a key in them" {
-	local secret
 	export FAIRLOCK_TLS_CERT=$TLS_DIR/client.crt FAIRLOCK_TLS_KEY=$TLS_DIR/client.key
 
 	start_tls_server --tls-auth-clients yes

@@ -9,10 +9,10 @@ setup() {
 	new_network
 }
 
-# start_leased LEASE: on the near host a COMMAND that ignores SIGTERM, in two sessions, holds the
-# lock job-LEASE. The far host waits behind it. LEASE.dying and LEASE.got say when the one died and
-# the other began, by one clock.
-start_leased() {
+# On the near host a COMMAND that ignores SIGTERM, in two sessions, holds the lock job-LEASE. The far host waits behind it.
+# LEASE.dying and LEASE.got say when the one died and the other began, by one clock.
+@test "network cut: all of COMMAND is dead before the far host has the lock, with any lease" {
+	start_far_server
 	cat >job.sh <<'END'
 trap '' TERM
 echo $$ >>"$1.pids"
@@ -21,40 +21,22 @@ set -m
 sh -c 'trap "" TERM; echo $$ >>"$0.pids"; while :; do sleep 0.1; done' "$1" &
 while :; do sleep 0.1; done
 END
-	FAIRLOCK_URL=$FAR_URL background "$NEAR" "$FAIRLOCK" wrap -l "$1" "job-$1" sh job.sh "$1" 2>"$1.said"
-	echo $! >"$1.wrapper"
-	wait_until lines_in "$1.pids" 3
-	FAIRLOCK_URL=$FAR_URL background "$FAR" "$FAIRLOCK" wrap "job-$1" \
-		python3 -c 'import time; print(int(time.monotonic() * 1000))' >"$1.got"
-	wait_until in_queue "job-$1" 1
-	# shellcheck disable=SC2046
-	watch_deaths "$1" $(cat "$1.pids")
-}
-
-# died_before_the_next_came LEASE: COMMAND was dead before the server gave the lock to the far host
-died_before_the_next_came() {
-	local died got
-
-	read -r _ died <"$1.dying"
-	read -r got <"$1.got"
-	echo "lease $1: dead $((got - died)) ms before the next"
-	[ "$died" -lt "$got" ]
-}
-
-@test "network cut: all of COMMAND is dead before the far host has the lock, with any lease" {
-	local lease
-
-	start_far_server
+	export FAIRLOCK_URL=$FAR_URL
 	for lease in 2s 10s 30s; do
-		start_leased $lease
+		background "$NEAR" "$FAIRLOCK" wrap -l $lease "job-$lease" sh job.sh $lease 2>$lease.said
+		echo $! >$lease.wrapper
+		wait_until lines_in $lease.pids 3
+		background "$FAR" "$FAIRLOCK" wrap "job-$lease" python3 -c 'import time; print(int(time.monotonic() * 1000))' >$lease.got
+		wait_until in_queue "job-$lease" 1
+		watch_deaths $lease $(cat $lease.pids)
 	done
 	cut_wire
 	for lease in 2s 10s 30s; do
 		WAIT_S=60 wait_until test -s $lease.got
-		status_of "$(cat $lease.wrapper)"
-		[ "$STATUS" = 76 ]
-		died_before_the_next_came $lease
-		died=$(cut -d' ' -f1 $lease.dying)
+		ends_with 76 "$(cat $lease.wrapper)"
+		read -r died monotonic <$lease.dying
+		echo "lease $lease: dead $(($(<$lease.got) - monotonic)) ms before the next"
+		[ "$monotonic" -lt "$(<$lease.got)" ]
 		until=$(cli --raw XREVRANGE "fairlock_log:{job-$lease}" + - | grep -A 3 -x expired | sed -n 3p)
 		echo "lease $lease: dead $((until - died)) ms before it ended"
 		[ "$died" -lt "$until" ]
@@ -64,33 +46,24 @@ died_before_the_next_came() {
 	done
 }
 
-# lost_for SECONDS: all packets of that time are lost
-lost_for() {
-	cut_wire
-	sleep "$1"
-	mend_wire
-}
-
 @test "network cut, for less than the lease: the holder keeps its token and the waiters keep their order" {
-	local i
-
 	start_far_server
 	export FAIRLOCK_URL=$FAR_URL
-	# shellcheck disable=SC2016
 	background "$NEAR" "$FAIRLOCK" wrap -l 10s -k 300ms long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.1; done' 2>long.said
 	LONG=$!
 	wait_until test -s trace
 	TOKEN=$(cut -d' ' -f2 trace)
 	for i in 1 2 3 4; do
-		# shellcheck disable=SC2016
 		background "$([ $((i % 2)) = 0 ] && echo "$FAR" || echo "$NEAR")" "$FAIRLOCK" wrap long \
 			sh -c 'echo "$0 $FAIRLOCK_TOKEN" >>trace' "$i"
 		wait_until in_queue long "$i"
 	done
 	QUEUE=$(cli --raw ZRANGE 'fairlock_queue:{long}' 0 -1 | xargs)
 	wait_until renewed_to 9700
-	lost_for 5
+	cut_wire
+	sleep 5
+	mend_wire
 	wait_until renewed_to 9000
 	wait_until all_back
 	long_ends_well
@@ -122,8 +95,6 @@ has_timer() { "$NEAR" ss -Hnto dst "$FAR_ADDRESS" | grep "timer:($1"; }
 has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | grep .; }
 
 @test "no host at the address: wrap ends with 69 when the connect timeout is over" {
-	local from
-
 	start_far_server
 	cut_wire
 	from=$(ms)
@@ -134,8 +105,6 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 }
 
 @test "resolver is silent: wrap ends with 69 when the connect timeout is over" {
-	local from
-
 	new_names
 	cut_wire
 	from=$(ms)
@@ -159,12 +128,10 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	"$FAR" ip address add 10.77.0.3/24 dev wire
 	echo "$FAR_ADDRESS lock.example" >hosts
 	FAIRLOCK_URL=redis://lock.example:7000
-	# shellcheck disable=SC2016
 	background "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 1s long sh -c '
 		echo "holder $FAIRLOCK_TOKEN" >>trace; while [ ! -e go ]; do sleep 0.1; done' 2>long.said
 	LONG=$!
 	wait_until test -s trace
-	# shellcheck disable=SC2016
 	background "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 1s long sh -c 'echo "first $FAIRLOCK_TOKEN" >>trace'
 	wait_until in_queue long 1
 	QUEUE=$(queued_id long 0)
@@ -174,8 +141,7 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	wait_until is_connected_to 10.77.0.3 2
 	wait_until all_back
 	touch go
-	status_of "$LONG"
-	[ "$STATUS" = 0 ]
+	ends_with 0 "$LONG"
 	wait_until lines_in trace 2
 }
 

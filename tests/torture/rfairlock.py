@@ -105,8 +105,8 @@ class Thread:
         while now() < until and not self.is_told():
             try:
                 # a message may have come together with the last answer
-                wait_s = 0 if self.connection.data else max(0, until - now()) / 1000 / MS
-                if select.select([self.connection.socket], [], [], wait_s)[0] or self.connection.data:
+                left_s = max(0, until - now()) / 1000 / MS
+                if self.connection.data or select.select([self.connection.socket], [], [], left_s)[0]:
                     self.connection.pushed.append(self.connection.read()[1])
             except OSError:
                 self.lose_connection()
