@@ -1,6 +1,7 @@
 package fairlock;
 
 import java.io.BufferedReader;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.lang.reflect.Method;
@@ -17,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
+import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 import org.redisson.config.SingleServerConfig;
@@ -27,8 +29,8 @@ import org.redisson.config.SingleServerConfig;
  * <pre>ACTOR COMMAND NAME [ARGUMENT...]</pre>
  *
  * An actor is a thread, to which Redisson gives the lock; its name is CLIENT.THREAD, and each CLIENT is a
- * Redisson instance of its own. Actors are made when they are named first and do one thing after another. Each
- * command is answered by a line when it is done: {@code ACTOR COMMAND RESULT}. Times are milliseconds.
+ * Redisson instance of its own. Actors are made when they are named first and do one thing after another; stamp is done by
+ * a thread of its own. Each command is answered by a line when it is done: {@code ACTOR COMMAND RESULT}. Times are milliseconds.
  *
  * <pre>
  * lock NAME [LEASE]              ok
@@ -40,6 +42,9 @@ import org.redisson.config.SingleServerConfig;
  *                                meanwhile: who finds it there has overlapped with somebody
  * forceUnlock isLocked isHeld getHoldCount remainTimeToLive NAME
  * plainLock NAME [LEASE], plainUnlock NAME: RLock, not RFairLock
+ * stamp NAME FILE NUMBER MICROSECONDS|FIFO   ok: does as the benchmarks' stamp.c, under the fair lock
+ * stampSlot, stampShared, stampAlone         the same with one of eight permits of a semaphore, or under the lock for
+ *                                            readers or for writers of a read-write lock
  * connect NAME                   ok: makes the client, and does nothing with it
  * shutdown NAME                  ok: ends the client's connections
  * </pre>
@@ -93,7 +98,7 @@ public final class Client {
         SingleServerConfig server = config.useSingleServer();
 
         server.setAddress("redis://127.0.0.1:" + arguments[0]).setConnectionMinimumIdleSize(1)
-                .setSubscriptionConnectionMinimumIdleSize(1);
+                .setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionsPerConnection(100);
         // a machine that is busy is no failure
         server.setConnectTimeout(PATIENCE_MS).setTimeout(PATIENCE_MS);
         setIfThere(server, "setSubscriptionTimeout", int.class, PATIENCE_MS);
@@ -135,6 +140,38 @@ public final class Client {
         return "ok";
     }
 
+    private static void work(String howLong) throws IOException, InterruptedException {
+        if (howLong.startsWith("/")) {
+            Files.readAllBytes(Path.of(howLong));
+        } else {
+            TimeUnit.MICROSECONDS.sleep(Long.parseLong(howLong));
+        }
+    }
+
+    private static Object stamp(String[] words, Runnable give) throws IOException, InterruptedException {
+        try {
+            long start = System.nanoTime();
+
+            new FileOutputStream(words[3], true).close();
+            work(words[5]);
+            append(words[3], words[4] + " " + start + " " + System.nanoTime());
+        } finally {
+            give.run();
+        }
+        return "ok";
+    }
+
+    private static Object stamp(String[] words, RLock lock) throws IOException, InterruptedException {
+        lock.lock();
+        return stamp(words, lock::unlock);
+    }
+
+    private static Object stampSlot(String[] words, RSemaphore semaphore) throws IOException, InterruptedException {
+        semaphore.trySetPermits(8);
+        semaphore.acquire();
+        return stamp(words, semaphore::release);
+    }
+
     private static Object act(RedissonClient client, String[] words) throws Exception {
         String name = words.length > 2 ? words[2] : "";
         RLock lock = words[1].startsWith("plain") ? client.getLock(name) : client.getFairLock(name);
@@ -164,6 +201,14 @@ public final class Client {
             return "ok";
         case "run":
             return run(lock, words);
+        case "stamp":
+            return stamp(words, lock);
+        case "stampSlot":
+            return stampSlot(words, client.getSemaphore(name));
+        case "stampShared":
+            return stamp(words, client.getReadWriteLock(name).readLock());
+        case "stampAlone":
+            return stamp(words, client.getReadWriteLock(name).writeLock());
         case "forceUnlock":
             return lock.forceUnlock();
         case "isLocked":
@@ -211,6 +256,10 @@ public final class Client {
 
             if (words.length < 2) {
                 System.err.println("not understood: " + line + " " + Arrays.toString(args));
+                continue;
+            }
+            if (words[1].startsWith("stamp")) {
+                new Thread(() -> perform(words)).start();
                 continue;
             }
             actors.computeIfAbsent(words[0], actor -> Executors.newSingleThreadExecutor())
