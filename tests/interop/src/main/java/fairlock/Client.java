@@ -4,8 +4,6 @@ import java.io.BufferedReader;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -36,7 +34,6 @@ import org.redisson.config.SingleServerConfig;
  * lock NAME [LEASE]              ok
  * tryLock NAME WAIT [LEASE]      true or false
  * tryLockAsync NAME WAIT [LEASE] the same, by the asynchronous call
- * tryLockNote NAME FILE WORD WAIT LEASE  the same as tryLock; when true, appends WORD to FILE
  * unlock NAME                    ok
  * run NAME FILE WORD MS [LEASE]  ok: locks, appends WORD to FILE, works, unlocks. Makes the folder FILE.in
  *                                meanwhile: who finds it there has overlapped with somebody
@@ -46,10 +43,9 @@ import org.redisson.config.SingleServerConfig;
  * stampSlot, stampShared, stampAlone         the same with one of eight permits of a semaphore, or under the lock for
  *                                            readers or for writers of a read-write lock
  * connect NAME                   ok: makes the client, and does nothing with it
- * shutdown NAME                  ok: ends the client's connections
  * </pre>
  *
- * The CLIENT "mapped" has a NameMapper. What fails is answered by {@code ACTOR COMMAND failed EXCEPTION: MESSAGE}. At the end of its input it ends at
+ * What fails is answered by {@code ACTOR COMMAND failed EXCEPTION: MESSAGE}. At the end of its input it ends at
  * once, as a JVM that is killed.
  *
  * usage: java fairlock.Client PORT [WATCHDOG_MS [FAIR_WAIT_MS]]
@@ -61,25 +57,6 @@ public final class Client {
     private static String[] arguments;
 
     private Client() {}
-
-    /** Puts "prefix:" before each name. The interface moved from one package to another between versions. */
-    private static void mapNames(SingleServerConfig server) {
-        for (Method method : SingleServerConfig.class.getMethods()) {
-            if (method.getName().equals("setNameMapper")) {
-                Class<?> mapper = method.getParameterTypes()[0];
-
-                try {
-                    method.invoke(server, Proxy.newProxyInstance(mapper.getClassLoader(), new Class<?>[] {mapper},
-                            (proxy, called, args) -> called.getName().equals("map") ? "prefix:" + args[0]
-                                    : ((String) args[0]).replaceFirst("^prefix:", "")));
-                    return;
-                } catch (ReflectiveOperationException e) {
-                    throw new IllegalStateException(e);
-                }
-            }
-        }
-        throw new IllegalStateException("this Redisson has no NameMapper");
-    }
 
     /** Old versions lack some settings. */
     private static boolean setIfThere(Object config, String setter, Class<?> type, Object value) {
@@ -93,7 +70,7 @@ public final class Client {
         }
     }
 
-    private static RedissonClient connect(String name) {
+    private static RedissonClient connect() {
         Config config = new Config();
         SingleServerConfig server = config.useSingleServer();
 
@@ -102,9 +79,6 @@ public final class Client {
         // a machine that is busy is no failure
         server.setConnectTimeout(PATIENCE_MS).setTimeout(PATIENCE_MS);
         setIfThere(server, "setSubscriptionTimeout", int.class, PATIENCE_MS);
-        if (name.equals("mapped")) {
-            mapNames(server);
-        }
         config.setThreads(4).setNettyThreads(4);
         if (arguments.length > 1) {
             config.setLockWatchdogTimeout(Long.parseLong(arguments[1]));
@@ -188,13 +162,6 @@ public final class Client {
         case "tryLockAsync":
             return lock.tryLockAsync(number(words, 3, 0), number(words, 4, -1), TimeUnit.MILLISECONDS,
                     Thread.currentThread().getId()).get();
-        case "tryLockNote":
-            boolean locked = lock.tryLock(number(words, 5, 0), number(words, 6, -1), TimeUnit.MILLISECONDS);
-
-            if (locked) {
-                append(words[3], words[4]);
-            }
-            return locked;
         case "unlock":
         case "plainUnlock":
             lock.unlock();
@@ -219,9 +186,6 @@ public final class Client {
             return lock.getHoldCount();
         case "remainTimeToLive":
             return lock.remainTimeToLive();
-        case "shutdown":
-            client.shutdown();
-            return "ok";
         default:
             throw new IllegalArgumentException("no such command");
         }
@@ -238,7 +202,7 @@ public final class Client {
         String name = words[0].split("\\.")[0];
 
         try {
-            answer(words, act(clients.computeIfAbsent(name, Client::connect), words));
+            answer(words, act(clients.computeIfAbsent(name, client -> connect()), words));
         } catch (Exception e) {
             Throwable cause = e.getCause() != null ? e.getCause() : e;
 
