@@ -69,9 +69,12 @@ class Bench:
 
     def text(self):
         titles = dict.fromkeys(table for table, _, _ in [*self.results.values, *self.results.notes])
-        return "\n".join(["# Benchmark", "", *(f"- {line}" for line in self.heading), f"- {self.rounds} rounds, {self.crowd_rounds} of crowds; "
-                          f"load after the run: {os.getloadavg()[0]:.2f}", "", "Medians, and the quartiles in brackets.",
-                          *(line for title in titles for line in self.results.table(title)), ""])
+        lines = ["# Benchmark", "", *(f"- {line}" for line in self.heading)]
+        lines += [f"- {self.rounds} rounds, {self.crowd_rounds} of crowds; load after the run: {os.getloadavg()[0]:.2f}", "",
+                  "Medians, and the quartiles in brackets."]
+        for title in titles:
+            lines += self.results.table(title)
+        return "\n".join([*lines, ""])
 
 
 def processor():
