@@ -11,7 +11,7 @@ BUILD      ?= build
 SANITIZE   ?=
 COVERAGE   ?=
 # yes: one static file with musl, which starts in half the time, and the libraries of "make deps".
-# no: one dynamic program with the system's compiler and libraries. Sanitizers and gcov need that.
+# no: one dynamic program with the system's compiler and libraries. Sanitizers and coverage need that.
 STATIC     ?= $(if $(SANITIZE)$(COVERAGE),no,yes)
 CFLAGS     ?= -O2 -g
 CPPFLAGS   ?=
@@ -71,7 +71,7 @@ endif
 endif
 
 OWN_CPPFLAGS := -D_GNU_SOURCE -DFAIRLOCK_VERSION='"$(VERSION)"' -Isrc -MMD -MP
-# The headers of others may warn as they like. CHECKING: of the sanitizers and of gcov, in tests/dev.mk
+# The headers of others may warn as they like. CHECKING: of the sanitizers and of coverage, in tests/dev.mk
 ALL_CPPFLAGS = $(OWN_CPPFLAGS) $(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(LIBS_CPPFLAGS))) $(CPPFLAGS)
 ALL_CFLAGS = -std=c11 $(WARNINGS) $(HARDENING) $(CHECKING) $(CFLAGS)
 ALL_LDFLAGS = $(LINKING) $(CHECKING_LDFLAGS) $(LDFLAGS)
@@ -99,7 +99,7 @@ $(BUILD)/flags $(BUILD)/list: FORCE
 link = $(Q)mkdir -p $(@D) && $(COMPILER) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 compile = $(Q)mkdir -p $(@D) && $(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/fairlock: $(OBJECTS) $(ENDS) $(BUILT) $(BUILD)/list
+$(BUILD)/fairlock: $(OBJECTS) $(BUILT) $(BUILD)/list
 	$(call say,LINK $@)
 	$(link)
 

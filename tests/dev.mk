@@ -49,10 +49,9 @@ CHECKING := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-poi
 CHECKING_LDFLAGS := -no-pie $(if $(call try,-fsanitize=$(SANITIZE) $(STATIC_RUNTIME)),$(STATIC_RUNTIME))
 endif
 ifneq ($(COVERAGE),)
-CHECKING += --coverage -fdata-sections
-CHECKING_LDFLAGS += -Wl,-T,tests/coverage/counters.ld,--wrap=__gcov_exit \
-	-Wl,--wrap=_exit,--wrap=execv,--wrap=execve,--wrap=kill,--wrap=raise
-ENDS := $(BUILD)/tests/ends.o
+# The counters are the file itself, which all processes share: nothing is to be written when one ends. %m: a file for each program.
+CHECKING += -fprofile-instr-generate=$(abspath $(BUILD))/profile/%m%c.profraw -fcoverage-mapping \
+	-mllvm -runtime-counter-relocation -Wno-unused-command-line-argument
 endif
 
 # Programs for tests: built as fairlock is. Unit tests and most programs are linked with all of src/ but main.c.
@@ -63,7 +62,7 @@ TEST_PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%, \
 CLOCKWORK := $(BUILD)/programs/clockwork.so
 ASK       := $(BUILD)/programs/ask
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/*.c)))
-PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(ENDS)
+PARTS    := $(filter-out $(BUILD)/main.o,$(OBJECTS))
 
 # Some tests give a program another clock, which only a dynamic one takes.
 tests: all dynamic $(UNITS) $(TEST_PROGRAMS) $(CLOCKWORK) $(ASK) $(BENCHES)
@@ -94,13 +93,9 @@ $(ASK): tests/programs/ask.c $(BUILD)/flags | $(BUILT)
 	$(Q)mkdir -p $(@D) && $(COMPILER) $(filter-out -MMD -MP,$(ALL_CPPFLAGS)) -std=c11 $(WARNINGS) -O2 -g $(LINKING) -o $@ $< $(LIBS)
 
 # Programs that benchmarks run.
-$(BUILD)/bench/%: tests/bench/%.c $(ENDS) $(BUILD)/flags | $(BUILT)
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags | $(BUILT)
 	$(call say,LINK $@)
 	$(link_test)
-
-# With COVERAGE=yes. That a process ends is not to be counted.
-$(BUILD)/tests/ends.o: tests/coverage/ends.c $(BUILD)/flags
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(filter-out --coverage,$(ALL_CFLAGS)) -c -o $@ $<
 
 # With BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,...: see tests/fuzz/run. The parts stand in for what a fuzzed
 # program must not reach: time, sockets, terminals.
@@ -163,8 +158,8 @@ matrix:
 
 # -O0: so that each line is one.
 coverage:
-	.ci/setup dynamic run test others
-	$(MAKE) BUILD=$(BUILD)/coverage COVERAGE=yes CFLAGS='-O0 -g -Werror' tests
+	.ci/setup dynamic run test others fuzz
+	$(MAKE) BUILD=$(BUILD)/coverage COVERAGE=yes CC=clang CFLAGS='-O0 -g -Werror' tests
 	BUILD=$(BUILD)/coverage tests/coverage/run $(TESTS)
 
 valgrind:

@@ -1,123 +1,107 @@
-"""Runs all measurements and writes what they found.
+"""Runs all measurements and prints what they found. See README.md.
 
-usage: tests/bench/bench.py [--quick] [--only MEASURE,...] [--peers NAME,...] ROUNDS FOLDER RESULTS
+usage: tests/bench/run [--quick] [--only MEASURE,...] [--peers NAME,...] [ROUNDS]
 """
 
 import argparse
 import gc
 import os
 import pathlib
+import platform
 import random
 import sys
 import time
 
-import handover
-import idle
+import crowds
 import peers
-import rate
-import recovery
-import report
-import samples
 import scripts
 import slots
 import wholes
+from results import Results
 
-MEASURES = {"a": wholes, "b": handover, "d": scripts, "e": idle, "g": rate, "h": slots, "f": recovery}
+MEASURES = {"wholes": wholes, "crowds": crowds, "slots": slots, "scripts": scripts}
 
 
 class Bench:
     """The parameters of all measurements, the peers that take part, and the results."""
 
-    waiters = (2, 10, 100)
-    drain = 500
-    dead = 100
-    idle = (100, 10)                    # waiters, seconds
-    lengths = (10, 100, 1000, 10000)
-    script_rounds = 40
-    seconds = 2
-    pairs = 20000
-    slot_jobs, writers, holders = 100, 3, (1, 10, 100, 1000)
-    lease_s = 3                         # of a holder that dies; it begins again with each renewal
-    limit_s = 15                        # for the next holder to start then
+    waiters, idle_s, drain = 100, 10, 500
+    queues, holders = (10, 10000), (1, 1000)  # on the server
+    script_rounds, pairs = 40, 20000
+    jobs, reader_s = 100, 3
 
-    def __init__(self, rounds, folder, quick):
-        self.rounds = rounds
-        self.crowd_rounds = max(1, rounds // 60)
-        self.folder = pathlib.Path(folder)
-        self.samples = samples.Samples()
-        self.missing = []
-        self.peers = []
-        if quick:
-            self.waiters, self.drain, self.dead, self.idle = (2, 3), 5, 2, (3, 1)
-            self.lengths, self.script_rounds, self.seconds, self.pairs = (2, 4), 2, 0.2, 200
-            self.lease_s, self.limit_s = 2, 4
-            self.slot_jobs, self.writers, self.holders = 10, 1, (1, 3)
-
-    def start(self, wanted):
+    def __init__(self, words, folder):
+        self.rounds, self.crowd_rounds, self.folder = words.rounds, max(1, words.rounds // 60), folder
+        self.results, self.peers = Results(), []
+        if words.quick:
+            self.waiters, self.idle_s, self.drain, self.queues, self.holders = 3, 1, 5, (2, 4), (1, 3)
+            self.script_rounds, self.pairs, self.jobs, self.reader_s = 2, 200, 10, 0.5
+        self.heading = [time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+                        f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} processors, {processor()}",
+                        f"load before the run: {os.getloadavg()[0]:.2f}", peers.says(os.environ["SERVER"], "--version")]
         for kind in peers.PEERS:
-            if wanted and kind.name.split()[0] not in wanted:
-                continue
-            try:
-                self.peers.append(kind(self.folder / kind.name.split()[0]))
-            except peers.Missing as why:
-                self.missing.append((kind.name, str(why)))
+            if not words.peers or kind.__name__.lower() in words.peers.split(","):
+                self.start(kind)
+
+    def start(self, kind):
+        try:
+            peer = kind(self.folder / kind.__name__)
+        except peers.Missing as why:
+            self.heading.append(f"MISSING: {kind.name}: {why}")
+            return
+        self.peers.append(peer)
+        self.heading.append(f"{peer.name}: {peer.version()}")
 
     def peer(self, kind):
-        return next((peer for peer in self.peers if isinstance(peer, kind)), None)
+        return next((peer for peer in self.peers if type(peer) is kind), None)
 
     def shuffled(self):
         return random.sample(self.peers, len(self.peers))
 
-    def trial(self, measure, case, peer, function, *words):
-        """Runs one measurement; a failure becomes a note in the tables."""
-        self.say(f"{measure}, {case}: {peer.name}")
-        try:
-            function(self, peer, *words)
-        except (OSError, RuntimeError) as why:
-            self.samples.note(measure, case, peer.name, f"FAILED: {why}")
-
-    def say(self, text):
+    def trial(self, table, case, peer, function, *words):
+        """Runs one measurement; a failure becomes a note below the table."""
         if sys.stderr.isatty():
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{case}: {peer.name}", end="", file=sys.stderr, flush=True)
+        try:
+            function(self.results, self.folder, peer, *words)
+        except (OSError, RuntimeError) as why:
+            self.results.note(table, case, peer.name, f"FAILED: {why}")
 
-    def end(self):
-        for peer in self.peers:
-            peer.end()
+    def text(self):
+        titles = dict.fromkeys(table for table, _, _ in [*self.results.values, *self.results.notes])
+        lines = ["# Benchmark", "", *(f"- {line}" for line in self.heading)]
+        lines += [f"- {self.rounds} rounds, {self.crowd_rounds} of crowds; load after the run: {os.getloadavg()[0]:.2f}", "",
+                  "Medians, and the quartiles in brackets."]
+        for title in titles:
+            lines += self.results.table(title)
+        return "\n".join([*lines, ""])
 
 
-def arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="only to see that it runs")
-    parser.add_argument("--only", default="".join(MEASURES), help="letters of measures")
-    parser.add_argument("--peers", default="", help="first words of names, comma-separated")
-    parser.add_argument("rounds", type=int)
-    parser.add_argument("folder")
-    parser.add_argument("results")
-    return parser.parse_args()
+def processor():
+    with open("/proc/cpuinfo") as file:
+        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
 
 
 def main():
-    words = arguments()
-    bench = Bench(words.rounds, words.folder, words.quick)
-    started = time.time()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="only to see that it runs")
+    parser.add_argument("--only", default=",".join(MEASURES))
+    parser.add_argument("--peers", help="flock,fairlock,relay,etcdctl,redisson")
+    parser.add_argument("rounds", type=int, nargs="?", default=300)
+    words = parser.parse_args()
     gc.disable()
+    bench = Bench(words, pathlib.Path(os.environ["PROGRAMS"]))
     try:
-        bench.start(words.peers.split(",") if words.peers else None)
-        head = report.heading(bench)
-        for letter, measure in MEASURES.items():
-            if letter in words.only:
-                measure.run(bench)
+        for name in words.only.split(","):
+            MEASURES[name].run(bench)
     finally:
-        bench.end()
-    bench.say("")
-    results = pathlib.Path(words.results)
+        for peer in bench.peers:
+            peer.end()
+    results = pathlib.Path(os.environ["RESULTS"])
     results.mkdir(parents=True, exist_ok=True)
-    bench.samples.write(results)
-    text = report.whole(bench, head, time.time() - started)
-    (results / "table.md").write_text(text)
-    print(text)
+    bench.results.write(results / "samples.tsv")
+    (results / "table.md").write_text(bench.text())
+    print("\n" + bench.text())
 
 
-if __name__ == "__main__":
-    os.environ.setdefault("LC_ALL", "C")
-    main()
+main()

@@ -1,21 +1,31 @@
-"""The lock tools that are measured: how each is started, and what it needs.
+"""The lock tools that are measured: how each is started, and the server that it needs.
 
-A peer runs sections under a lock. A section is the program stamp (see stamp.c) in a process of the tool, or a thread
-of a JVM with Redisson.
+A peer runs sections under a lock. A section is the program stamp (see stamp.c) in a process of the tool, or a thread of a JVM
+with Redisson.
 """
 
+import base64
+import itertools
+import json
 import os
 import pathlib
+import re
 import shutil
+import socket
 import subprocess
 import sys
-import threading
+import urllib.request
 
-from processes import Process, Service, wait_until
-from servers import Etcd, Redis
+from processes import PROGRAMS, Process, Service, timed, wait_until
 
-HERE = pathlib.Path(__file__).resolve().parent
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS / "lib"))
+import resp  # noqa: E402
+
 REDISSON = "4.7.0"
+# What clients of Redis send while they wait, and that no script calls.
+REQUESTS = {"eval", "evalsha", "hello", "ping", "subscribe", "ssubscribe"}
+OWNER = re.compile(r"[0-9a-f-]{36}:\d+")
 
 
 class Missing(Exception):
@@ -29,65 +39,113 @@ def needs(*programs):
 
 
 def says(*command):
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    return next((line.strip() for line in result.stdout.splitlines() if line.strip()), "?")
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout.split("\n")[0]
 
 
-def debian_version(package):
-    return says("dpkg-query", "-W", "-f", "${Version}\n", package) if shutil.which("dpkg-query") else "?"
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Redis:
+    """A redis-server or valkey-server on a unix socket and a port, which writes nothing to disk."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.socket, self.port = str(folder / "redis.sock"), free_port()
+        self.service = Service([os.environ.get("SERVER", "redis-server"), "--port", str(self.port), "--bind", "127.0.0.1",
+                                "--unixsocket", self.socket, "--unixsocketperm", "700", "--dir", str(folder), "--save", "",
+                                "--maxclients", "5000", "--slowlog-max-len", "1000"], folder / "log")
+        wait_until(self.answers, what="redis-server")
+
+    def answers(self):
+        try:
+            self.connection = resp.Connection(self.port, 60)
+        except OSError:
+            return False
+        return self.call("PING") == "PONG"
+
+    def call(self, *words):
+        return self.connection.ask(*words)
+
+    def heard(self, act):
+        """What clients send meanwhile, as (microseconds, words)."""
+        self.call("CONFIG", "SET", "slowlog-log-slower-than", 0)
+        self.call("SLOWLOG", "RESET")
+        act()
+        entries = self.call("SLOWLOG", "GET", 1000)
+        self.call("CONFIG", "SET", "slowlog-log-slower-than", -1)
+        return [(entry[2], entry[3]) for entry in sorted(entries) if entry[3][0].lower() in REQUESTS]
+
+    def requests_of(self, act):
+        return [words for _, words in self.heard(act)]
+
+    def calls(self):
+        """Counts the requests of clients, without the calls of scripts."""
+        stats = self.call("INFO", "commandstats").split("\r\n")
+        return sum(int(line.split("calls=")[1].split(",")[0]) for line in stats if line.split(":")[0][8:] in REQUESTS)
+
+
+class Etcd:
+    """One etcd, which really writes to disk."""
+
+    def __init__(self, folder):
+        self.port = free_port()
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self.port, free_port()))
+        self.service = Service(["etcd", "--data-dir", str(folder / "data"), "--logger", "zap", "--log-level", "error",
+                                "--listen-client-urls", client, "--advertise-client-urls", client,
+                                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                                "--initial-cluster", f"default={peer}"], folder / "server")
+        wait_until(self.answers, what="etcd")
+
+    def answers(self):
+        try:
+            return '"true"' in self.get("/health")
+        except OSError:
+            return False
+
+    def get(self, path, question=None):
+        data = json.dumps(question).encode() if question else None
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", data, 10) as reply:
+            return reply.read().decode()
+
+    def count(self, prefix):
+        first, last = (base64.b64encode(word.encode()).decode() for word in (f"{prefix}/", f"{prefix}0"))
+        return int(json.loads(self.get("/v3/kv/range", {"key": first, "range_end": last, "count_only": True}))
+                   .get("count", 0))
+
+    def calls(self):
+        """Counts the messages of clients."""
+        return sum(float(line.split()[1]) for line in self.get("/metrics").split("\n")
+                   if line.startswith("grpc_server_msg_received_total"))
 
 
 class Peer:
     """A tool that runs a command under a lock."""
 
-    fair = False      # promises an order
     server = None
-    lease_s = None    # of the next locks; None: the tool's default
-    slow = 1          # takes part in every round, or every so many-th
-    package = None    # of Debian, which has the version
-    has_lease = False
-    slot_pause_s = None  # until it waits for a slot, where that cannot be seen
-    ways = {}         # the options for one of eight slots, for a shared hold, and to be alone beside those
+    lease_s = None  # of the next locks; None: the tool's default
+    often = True    # takes part in every round, or only in the first
+    survives = True  # that others die
+    ways = {}       # the options for one of eight slots, for a shared hold, and to be alone beside those
 
     def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
-        self.log = str(folder / "log")
+        self.folder, self.log = folder, str(folder / "log")
+        folder.mkdir()
         self.set_up()
 
-    def set_up(self):
-        pass
-
-    def version(self):
-        return debian_version(self.package)
-
-    def command(self, lock, argv):
+    def command(self, lock, argv, way=None):
         raise NotImplementedError
 
-    def options(self, way):
-        return self.ways[way] if way else []
-
-    def section(self, lock, stamps, number, how_long, way=None):
-        """Starts a section, which appends its times to the file stamps."""
-        stamp = os.path.join(os.environ["BUILD"], "bench", "stamp")
-        words = [stamp, stamps, str(number), str(how_long)]
-        return Process(self.command(lock, words, way) if way else self.command(lock, words), self.log)
-
-    def separate(self, _who):
-        """Makes it possible to kill the next sections without the earlier ones."""
-
-    def waiting(self, lock):
-        """Counts the waiters for the lock; None if that cannot be seen."""
-        path = self.folder / lock
-        if not path.exists():
-            return 0
-        inode = f":{path.stat().st_ino} "
-        with open("/proc/locks") as file:
-            return sum("->" in line and inode in line for line in file)
+    def section(self, lock, stamps, number, how_long, way=None, _group=None):
+        """Starts a section, which appends its times to the file stamps. Those of one group may be killed without others."""
+        words = [str(PROGRAMS / "stamp"), stamps, str(number), str(how_long)]
+        return Process(self.command(lock, words, way), self.log)
 
     def end(self):
         if self.server:
-            self.server.end()
+            self.server.service.end()
 
 
 class Flock(Peer):
@@ -101,229 +159,163 @@ class Flock(Peer):
         return says("flock", "--version").split()[-1]
 
     def command(self, lock, argv, way=None):
-        return ["flock", *self.options(way), str(self.folder / lock), *argv]
-
-
-class WithLockEx(Peer):
-    name = "with-lock-ex"
-    package = "chiark-utils-bin"
-
-    def set_up(self):
-        needs("with-lock-ex")
-
-    def command(self, lock, argv):
-        return ["with-lock-ex", "-w", str(self.folder / lock), *argv]
-
-
-class Lckdo(Peer):
-    name = "lckdo"
-    package = "moreutils"
-
-    def set_up(self):
-        needs("lckdo")
-
-    def command(self, lock, argv):
-        return ["lckdo", "-w", str(self.folder / lock), *argv]
-
-
-class Sem(Peer):
-    name = "GNU sem"
-    package = "parallel"
-    slow = 10
-    ways = {"slot": ["-j", "8"]}
-    slot_pause_s = 0.2
-
-    def set_up(self):
-        needs("sem")
-        self.env = ["env", f"PARALLEL_HOME={self.folder}", f"HOME={self.folder}"]
-
-    def command(self, lock, argv, way=None):
-        return [*self.env, "sem", "--will-cite", *self.options(way), "--fg", "--id", lock, *argv]
+        return ["flock", *self.ways.get(way, []), str(self.folder / lock), *argv]
 
     def waiting(self, lock):
-        return None
+        path = self.folder / lock
+        inode = f":{path.stat().st_ino} " if path.exists() else "none"
+        with open("/proc/locks") as file:
+            return sum("->" in line and inode in line for line in file)
 
 
 class Fairlock(Peer):
     name = "fairlock"
-    fair = True
-    has_lease = True
+    program = os.environ.get("FAIRLOCK")
     ways = {"slot": ["--slots", "8"], "shared": ["--shared"], "alone": []}
 
     def set_up(self):
         self.server = Redis(self.folder / "server")
-        os.environ["FAIRLOCK_URL"] = f"unix:{self.server.socket}"
 
     def version(self):
-        return says(os.environ["FAIRLOCK"], "--version").split()[-1]
+        return says(self.program, "--version").split()[-1]
+
+    def does(self, command, *words):
+        """The words of a command of fairlock's."""
+        return [self.program, command, "--url", f"unix:{self.server.socket}", *words]
 
     def command(self, lock, argv, way=None):
         lease = ["-l", str(self.lease_s)] if self.lease_s else []
-        return [os.environ["FAIRLOCK"], "wrap", *lease, *self.options(way), lock, *argv]
+        return self.does("wrap", *lease, *self.ways.get(way, []), lock, *argv)
 
     def waiting(self, lock):
         return self.server.call("ZCARD", f"fairlock_queue:{{{lock}}}")
 
+    def as_program(self, name, requests):
+        """The words that have relay send these requests, and read the answers."""
+        path = self.folder / name
+        path.write_bytes(b"".join(resp.array(*map(resp.bulk, words)) for words in requests))
+        answers = sum(len(words) - 1 if words[0].lower() == "subscribe" else 1 for words in requests)
+        return [str(PROGRAMS / "relay"), self.server.socket, str(path), str(answers)]
+
+
+class Relay(Fairlock):
+    """Processes that send the requests of a wrap, and do nothing else: see relay.c."""
+
+    name = "relay: the requests of wrap"
+    survives = False
+    ways = {}
+
+    def set_up(self):
+        super().set_up()
+        self.numbers = itertools.count(1)
+        wrap = super().command("relayed", ["true"])
+        timed(wrap)  # the server knows the scripts now
+        *self.ask, self.release = self.server.requests_of(lambda: timed(wrap))
+
+    def command(self, lock, argv, way=None):
+        number = next(self.numbers)
+
+        def own(words):
+            return [OWNER.sub(lambda owner: f"{number:08d}{owner[0][8:]}", word).replace("relayed", lock) for word in words]
+
+        ask = self.as_program(f"ask{number}", map(own, self.ask))
+        release = self.as_program(f"release{number}", [own(self.release)])
+        return [*ask, release[2], *argv]
+
 
 class Etcdctl(Peer):
     name = "etcdctl lock"
-    package = "etcd-client"
-    fair = True
-    has_lease = True
-    slow = 3
+    often = False
 
     def set_up(self):
         needs("etcd", "etcdctl")
         os.environ["ETCDCTL_API"] = "3"
-        self.server = Etcd(self.folder / "server")
+        self.server = Etcd(self.folder)
 
-    def command(self, lock, argv):
+    def version(self):
+        return says("etcdctl", "version")
+
+    def command(self, lock, argv, way=None):
         ttl = [f"--ttl={self.lease_s}"] if self.lease_s else []
         return ["etcdctl", f"--endpoints=127.0.0.1:{self.server.port}", "lock", *ttl, lock, *argv]
 
     def waiting(self, lock):
-        return self.server.count(f"{lock}/") - 1
-
-
-class RedisPy(Peer):
-    name = "redis-py Lock"
-    package = "python3-redis"
-    has_lease = True
-    slow = 10
-
-    def set_up(self):
-        # Debian's modules are for Debian's Python
-        self.python = next((python for python in (sys.executable, "/usr/bin/python3") if self.has_redis(python)), None)
-        if not self.python:
-            raise Missing("there is no redis-py here")
-        self.server = Redis(self.folder / "server")
-
-    def command(self, lock, argv):
-        return [self.python, str(HERE / "redislock.py"), self.server.socket, str(self.lease_s or 600), lock, *argv]
-
-    @staticmethod
-    def has_redis(python):
-        return not subprocess.run([python, "-c", "import redis"], stderr=subprocess.DEVNULL, check=False).returncode
-
-    def release_script(self):
-        return subprocess.check_output([self.python, "-c", "import redis.lock; print(redis.lock.Lock.LUA_RELEASE_SCRIPT)"],
-                                       text=True)
-
-    def waiting(self, lock):
-        # each waiter has a connection that asked for the lock, and so has the holder
-        return sum(" cmd=set " in line or " cmd=evalsha " in line
-                   for line in self.server.call("CLIENT", "LIST").splitlines()) - 1
-
-
-class Answer:
-    """A task of a JVM, in place of a process."""
-
-    def __init__(self, jvm, line):
-        self.jvm, self.done = jvm, threading.Event()
-        self.word = None
-        jvm.tell(self, line)
-
-    def ended(self):
-        return self.done.is_set() or self.jvm.ended()
-
-    def kill(self):
-        self.jvm.end()
-
-    def family(self):
-        return [self.jvm.service.pid]
-
-    def end(self, limit=20):
-        try:
-            wait_until(self.ended, limit)
-        except TimeoutError:
-            self.jvm.end()
-
-    def result(self, limit=120):
-        wait_until(self.ended, limit, what="Redisson")
-        if self.word is None or self.word.startswith("failed"):
-            raise RuntimeError(f"Redisson: {self.word}")
-        return self.word
+        return self.server.count(lock) - 1
 
 
 class Jvm:
-    def __init__(self, port, lease_s, log):
-        jars = os.path.join(os.environ["BUILDROOT"], "interop", REDISSON, "lib", "*")
+    """Client.java of tests/interop."""
+
+    def __init__(self, port, lease_s, folder, number):
+        self.said, self.count = folder / f"said{number}", 0
+        built = f"{os.environ.get('BUILDROOT', 'build')}/interop/{REDISSON}"
         watchdog = [str(lease_s * 1000)] if lease_s else []
-        self.answers, self.count = {}, 0
-        self.service = Service(["java", "-cp", jars, str(HERE / "FairLock.java"), str(port), *watchdog], log,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.ready = threading.Event()
-        threading.Thread(target=self.read, daemon=True).start()
-        wait_until(lambda: self.ready.is_set() or self.ended(), what="Redisson")
-        if self.ended():
-            raise Missing(f"a JVM with Redisson ends at once: see {log}")
+        with open(self.said, "w") as said:
+            self.service = Service(["java", "-cp", f"{built}/client.jar:{built}/lib/*", "fairlock.Client", str(port), *watchdog],
+                                   folder / "log", stdin=subprocess.PIPE, stdout=said, text=True)
+        self.ask("connect")
 
-    def read(self):
-        for line in self.service.stdout:
-            number, _, word = line.strip().partition(" ")
-            if number == "ready":
-                self.ready.set()
-            elif number in self.answers:
-                answer = self.answers.pop(number)
-                answer.word = word
-                answer.done.set()
-
-    def tell(self, answer, line):
+    def start(self, line):
+        """Has a thread of its own do this."""
         self.count += 1
-        self.answers[str(self.count)] = answer
-        self.service.stdin.write(f"{self.count} {line}\n")
-        self.service.stdin.flush()
+        return Task(self, f"a.{self.count}", line)
+
+    def ask(self, *lines):
+        """Has one thread do these."""
+        self.count += 1
+        for line in lines:
+            wait_until(Task(self, f"a.{self.count}", line).ended, what="Redisson")
+
+
+class Task:
+    """A thread of a JVM, in place of a process."""
+
+    def __init__(self, jvm, thread, line):
+        self.jvm, self.answer = jvm, f"{thread} {line.split()[0]} "
+        jvm.service.stdin.write(f"{thread} {line}\n")
+        jvm.service.stdin.flush()
 
     def ended(self):
-        return self.service.poll() is not None
+        said = "\n" + self.jvm.said.read_text()
+        if f"\n{self.answer}failed" in said:
+            raise RuntimeError(f"Redisson: {said}")
+        return f"\n{self.answer}" in said or not self.pids()
 
-    def end(self):
-        self.service.end()
+    def pids(self):
+        return [] if self.jvm.service.poll() is not None else [self.jvm.service.pid]
 
 
 class Redisson(Peer):
-    name = "Redisson fair lock"
-    fair = True
-    has_lease = True
-    slow = 3
-    who = "all"       # the JVM that gets the next tasks
-    ways = {"slot": "slot", "shared": "shared", "alone": "alone"}  # tasks of FairLock.java
-    slot_pause_s = 0.02
+    name = "Redisson's fair lock"
+    often = False
+    ways = {"slot": "stampSlot", "shared": "stampShared", "alone": "stampAlone"}  # commands of Client.java
 
     def set_up(self):
-        needs("java", "javac")
-        if not os.path.exists(os.path.join(os.environ["BUILDROOT"], "interop", REDISSON, "ready")):
+        needs("java")
+        if not os.path.exists(f"{os.environ.get('BUILDROOT', 'build')}/interop/{REDISSON}/ready"):
             raise Missing(f"Redisson {REDISSON} was not built here (tests/interop/build)")
         self.server = Redis(self.folder / "server")
         self.jvms = {}
 
     def version(self):
-        return REDISSON + ", " + says("java", "-version")
+        return f"{REDISSON}, {says('java', '-version')}"
 
-    def jvm(self, who="all"):
-        """The JVM of this name, whose threads share its process."""
-        jvm = self.jvms.get((who, self.lease_s))
-        if not jvm or jvm.ended():
-            jvm = self.jvms[who, self.lease_s] = Jvm(self.server.port, self.lease_s, self.log)
+    def jvm(self, group=None):
+        jvm = self.jvms.get((group, self.lease_s))
+        if not jvm or jvm.service.poll() is not None:
+            jvm = self.jvms[group, self.lease_s] = Jvm(self.server.port, self.lease_s, self.folder, len(self.jvms))
         return jvm
 
-    def separate(self, who):
-        self.who = who
-        self.jvm(who)
-
-    def ask(self, line):
-        return Answer(self.jvm(), line).result()
-
-    def section(self, lock, stamps, number, how_long, way="section"):
-        return Answer(self.jvm(self.who), f"{way} {lock} {stamps} {number} {how_long}")
+    def section(self, lock, stamps, number, how_long, way=None, group=None):
+        return self.jvm(group).start(f"{self.ways.get(way, 'stamp')} {lock} {stamps} {number} {how_long}")
 
     def waiting(self, lock):
-        return self.server.call("ZCARD", f"fairlock_queue:{{{lock}}}")
+        return self.server.call("LLEN", f"redisson_lock_queue:{{{lock}}}")
 
     def end(self):
         for jvm in self.jvms.values():
-            jvm.end()
+            jvm.service.end()
         super().end()
 
 
-PEERS = (Flock, WithLockEx, Lckdo, Fairlock, Etcdctl, RedisPy, Redisson, Sem)
+PEERS = (Flock, Fairlock, Relay, Etcdctl, Redisson)

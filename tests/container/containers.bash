@@ -1,19 +1,5 @@
-# Images and containers of podman, in memory: `load containers`. No registry is asked. Containers have the network of the
-# machine, for a server on it, and builds have none.
-
-SUITE=${SUITE:-$(. /etc/os-release && echo "${VERSION_CODENAME:-}")}
-DEBIAN_ROOT=$BUILDROOT/deb-root/$SUITE/root
-
-# why_no_containers: prints the reason if this machine cannot have containers
-why_no_containers() {
-	if [ "$(id -u)" != 0 ]; then
-		echo 'only root can have the Debian root from which an image is built'
-	elif ! unshare --mount --pid --fork true 2>/dev/null; then
-		echo 'this machine allows no namespaces'
-	elif [ ! -d "$DEBIAN_ROOT" ]; then
-		echo "there is no $DEBIAN_ROOT, which \"make check-container\" makes"
-	fi
-}
+# Images and containers of podman, in memory: `load ../deb/root`, then `load containers`. No registry is asked. Containers have the
+# network of the machine, for a server on it, and builds have none.
 
 # write_settings FOLDER: for a podman whose images are in /mnt
 write_settings() {

@@ -2,11 +2,12 @@
 # Images built from .ci/Containerfile and man/examples/Containerfile, and containers of them, in which fairlock is the first
 # process; "make check-container" makes first what these need.
 load ../lib/helpers
+load ../deb/root
 load containers
 
 setup_file() {
 	start_server
-	[ -z "$(why_no_containers)" ] || return 0 # setup skips
+	[ -z "$(why_no_root)" ] || return 0 # setup skips
 	start_containers
 	import_debian
 	build_fairlock
@@ -17,7 +18,7 @@ setup_file() {
 }
 
 setup() {
-	[ -n "$CONTAINERS_PID" ] || skip "$(why_no_containers)"
+	[ -n "$CONTAINERS_PID" ] || skip "$(why_no_root)"
 	cd "$BATS_TEST_TMPDIR" || return
 	cli FLUSHALL >/dev/null
 }

@@ -1,125 +1,63 @@
 #!/usr/bin/env python3
-"""Reports which statements of the scripts have run: marks in them tell, because the server's Lua has no debug hooks.
+"""Reports which lines of the scripts have run: marks in them tell, because the server's Lua has no debug hooks.
 
-usage: marks.py put FILE.lua... FOLDER    writes the files to FOLDER with a mark before each statement and each
-                                          condition of an elseif; a mark that is reached is in the server's log
-       marks.py count LOG FILE.lua...     prints, for each file, how many lines with a mark were reached in full,
-                                          and which were not; fails when there are any
-
-A statement counts with the line on which it begins. A constant has no mark: lua/join puts its number in its place.
+usage: marks.py put FILE.lua... FOLDER    writes the files to FOLDER with a mark before each line that begins a statement; a mark
+                                          that is reached is in the server's log
+       marks.py count LOG FILE.lua...     prints, for each file, how many of these lines were reached, and which were not; fails
+                                          when there are any
 """
-import os
+import pathlib
 import re
 import sys
 
-# A script logs each mark once in a run, those between two returns together: the server opens its log for each line.
+# A script logs each mark once in a run, those up to a line with a return together: the server opens its log for each line.
 DEFINITION = ("local seen__, new__ = {}, {} local function mark__(at, returns) if not seen__[at] then seen__[at] = true "
               "new__[#new__ + 1] = at end if returns and new__[1] then redis.log(redis.LOG_NOTICE, 'reached ' .. "
-              "table.concat(new__, ' ')) new__ = {} end return true end ")
+              "table.concat(new__, ' ')) new__ = {} end end ")
 
-TOKEN = re.compile(r"""
-    (?P<blank> \s+ | --\[\[.*?\]\] | --[^\n]* )
-  | (?P<text> '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" | \[\[.*?\]\] )
-  | (?P<word> [A-Za-z_]\w* )
-  | (?P<number> 0x[0-9a-fA-F]+ | \d+(?:\.\d+)?(?:[eE][+-]?\d+)? )
-  | (?P<other> \.\.\. | \.\. | [=~<>]= | . )
-""", re.VERBOSE | re.DOTALL)
-
-CONSTANT = re.compile(r"^\t*local [A-Z_]+ = (?:[0-9]+|KEYS\[[0-9]\]|ARGV\[[0-9]\]) *(--|$)", re.MULTILINE)  # as in lua/join
-
-KEYWORDS = set("and break do else elseif end false for function if in local nil not or repeat return then true "
-               "until while".split())
-BEGIN = {"break", "do", "for", "function", "if", "local", "repeat", "return", "while"}
-# An expression ends with one of ENDS. Behind it, and behind one of OPENS, a word can only begin a statement.
-ENDS = {")", "]", "}", "...", "end", "false", "nil", "true"}
-OPENS = {"do", "else", "repeat", "then", ";", "break", None}
+# A constant has no mark: lua/join puts its number in its place.
+NO_STATEMENT = re.compile(r"\s*($|--|[)}]|(end|else|elseif|until)\b|local [A-Z_]+ = (\d+|(KEYS|ARGV)\[\d\])\s*(--|$))")
+GOES_ON = re.compile(r"([-+*/=<>,({]|\.\.|\b(and|or|not))\s*(--.*)?$")
 
 
-def tokens_of(source):
-    return [(match.lastgroup, match.group(), match.start()) for match in TOKEN.finditer(source)
-            if match.lastgroup != "blank"]
-
-
-def is_name(kind, token):
-    return kind == "word" and token not in KEYWORDS
-
-
-def begins_statement(before, kind, token):
-    """Whether a token begins a statement. before: kind and text of the token before it."""
-    if not (is_name(kind, token) or token in BEGIN):
-        return False
-    ended = before[0] in ("text", "number") or is_name(*before) or before[1] in ENDS
-    # in "for i = 1, n do" the do belongs to the for
-    return before[1] in OPENS or ended and token != "do"
-
-
-def marks_of(source):
-    """The texts to insert, as (position, text, name), and the names of the marks."""
-    inserted, names, before, seen, heads = [], [], (None, None), {}, 0
-    for kind, token, at in tokens_of(source):
-        line = source.count("\n", 0, at) + 1
-        if CONSTANT.match(source, at):
-            pass
-        elif token == "elseif" or begins_statement(before, kind, token):
-            seen[line] = seen.get(line, 0) + 1
-            name = "%d" % line if seen[line] == 1 else "%d.%d" % (line, seen[line])
-            names.append(name)
-            if token == "elseif":
-                inserted.append((at + len(token), " mark__'%s' and (", name))
-                heads += 1
-            else:
-                inserted.append((at, "mark__('%s', true) " if token == "return" else "mark__'%s' ", name))
-        if token == "then" and heads:
-            inserted.append((at, ") ", None))
-            heads -= 1
-        before = (kind, token)
-    return inserted, names
+def statements(path):
+    """The lines of a file, and the numbers of those that begin a statement."""
+    lines, begin, goes_on, in_text = path.read_text(encoding="utf-8").split("\n"), [], False, False
+    for number, line in enumerate(lines, 1):
+        if line.strip().startswith("--"):
+            continue
+        if not goes_on and not NO_STATEMENT.match(line):
+            begin.append(number)
+        in_text = (in_text or "[[" in line) and "]]" not in line
+        goes_on = in_text or GOES_ON.search(line)
+    return lines, begin
 
 
 def put(files, folder):
     for path in files:
-        with open(path, encoding="utf-8") as file:
-            source = file.read()
-        module = os.path.basename(path)
-        marked, end = [], 0
-        for at, text, name in marks_of(source)[0]:
-            marked += [source[end:at], text % (module + ":" + name) if name else text]
-            end = at
-        marked.append(source[end:])
-        if "/scripts/" in path:
-            marked.insert(1, DEFINITION)
-        with open(os.path.join(folder, module), "w", encoding="utf-8") as file:
-            file.write("".join(marked))
+        lines, begin = statements(path)
+        for number in begin:
+            returns = "true" if re.search(r"\breturn\b", lines[number - 1]) else "false"
+            lines[number - 1] = f"mark__('{path.name}:{number}', {returns}) {lines[number - 1]}"
+        if path.parent.name == "scripts":
+            lines[0] = DEFINITION + lines[0]
+        (folder / path.name).write_text("\n".join(lines), encoding="utf-8")
 
 
 def count(log, files):
-    with open(log, encoding="utf-8", errors="replace") as file:
-        reached = {name for line in file if " reached " in line for name in line.split(" reached ")[1].split()}
-    all_lines = all_missed = 0
+    text = log.read_text(encoding="utf-8", errors="replace")
+    reached = {name for names in re.findall(" reached (.*)", text) for name in names.split()}
+    fault = False
     for path in files:
-        with open(path, encoding="utf-8") as file:
-            source = file.read()
-        module = os.path.basename(path)
-        names = marks_of(source)[1]
-        lines = {int(float(name)) for name in names}
-        missed = sorted({int(float(name)) for name in names if module + ":" + name not in reached})
-        print("%6.2f %% of %4d lines  %s" % (100 - 100 * len(missed) / len(lines), len(lines), path))
-        for line in missed:
-            print("        %s:%d: %s" % (path, line, source.split("\n")[line - 1].strip()))
-        all_lines += len(lines)
-        all_missed += len(missed)
-    print("%6.2f %% of %4d lines  in all" % (100 - 100 * all_missed / all_lines, all_lines))
-    return 1 if all_missed else 0
+        lines, begin = statements(path)
+        missed = [number for number in begin if f"{path.name}:{number}" not in reached]
+        print(f"{100 - 100 * len(missed) / len(begin):6.2f} % of {len(begin):4d} lines  {path}")
+        for number in missed:
+            print(f"        {path}:{number}: {lines[number - 1].strip()}")
+            fault = True
+    return fault
 
 
-def main():
-    words = sys.argv[1:]
-    if len(words) >= 3 and words[0] == "put":
-        return put(words[1:-1], words[-1])
-    if len(words) >= 3 and words[0] == "count":
-        return count(words[1], words[2:])
-    sys.exit(__doc__)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+verb, *paths = sys.argv[1:]
+paths = [pathlib.Path(path) for path in paths]
+sys.exit(put(paths[:-1], paths[-1]) if verb == "put" else count(paths[0], paths[1:]))

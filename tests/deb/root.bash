@@ -5,6 +5,7 @@
 if [ -z "${SUITE:-}" ]; then
 	SUITE=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 fi
+DEBIAN_ROOT=$BUILDROOT/deb-root/$SUITE/root
 
 # enter_own_groups: moves this shell into a new control group below its own, in each hierarchy,
 # because systemd takes over the group in which it is started
@@ -43,21 +44,19 @@ remove_groups_after() {
 
 # why_no_root: prints the reason if this machine cannot have a root
 why_no_root() {
-	local root=$BUILDROOT/deb-root/$SUITE/root
-
 	if [ "$(id -u)" != 0 ]; then
 		echo 'only root can have a Debian root'
 	elif ! unshare --mount --net --cgroup true 2>/dev/null; then
 		echo 'this machine allows no namespaces'
-	elif [ ! -d "$root" ]; then
-		echo "there is no $root, which \"make check-deb\" makes"
+	elif [ ! -d "$DEBIAN_ROOT" ]; then
+		echo "there is no $DEBIAN_ROOT, which \"make check-deb\" makes"
 	fi
 }
 
 # new_root: makes a root. Its processes, mounts and changes end with this shell. Sets ROOT_PID, its
 # first process.
 new_root() {
-	local root=$BUILDROOT/deb-root/$SUITE/root reason folder unshare
+	local reason folder unshare
 
 	reason=$(why_no_root)
 	[ -z "$reason" ] || skip "$reason"
@@ -65,7 +64,7 @@ new_root() {
 	(
 		enter_own_groups 2>"$folder/no-groups" && rm "$folder/no-groups"
 		exec setpriv --pdeathsig KILL unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child \
-			"$TESTS_DIR/deb/init" "$(realpath "$root")" "$folder" >"$folder/log" 2>&1
+			"$TESTS_DIR/deb/init" "$(realpath "$DEBIAN_ROOT")" "$folder" >"$folder/log" 2>&1
 	) 3>&- 4>&- &
 	unshare=$!
 	remove_groups_after "$unshare"

@@ -17,25 +17,11 @@ setup() {
 
 # After a failure, prints the server's data and the JVMs' output.
 teardown() {
-	local file key
-
 	[ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
-	for key in $(cli --raw KEYS '*' | grep -v '^fairlock_log:'); do
-		echo "$key: $(cli --no-raw PTTL "$key") ms $(everything_in "$key" | tr '\n' ' ')"
-	done
-	cli --raw PUBSUB CHANNELS | sed 's/^/listened to: /'
-	for file in trace *.out *.err; do
-		[ ! -s "$file" ] || tail -n 15 "$file" | sed "s/^/$file: /"
-	done
-}
-
-# everything_in KEY: prints its value, whatever its type
-everything_in() {
-	case $(cli --raw TYPE "$1") in
-	hash) cli --raw HGETALL "$1" ;;
-	list) cli --raw LRANGE "$1" 0 -1 ;;
-	zset) cli --raw ZRANGE "$1" 0 -1 WITHSCORES ;;
-	esac
+	cli --raw LRANGE 'redisson_lock_queue:{job}' 0 -1
+	cli --raw HGETALL 'fairlock:{job}'
+	cli --raw PUBSUB CHANNELS
+	tail -n 15 -- *.out *.err 2>/dev/null || true
 }
 
 # A JVM and the client (see Client.java), with the classes that tests/interop/build archived.

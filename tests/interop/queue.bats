@@ -49,23 +49,19 @@ java_with_short_wait() {
 	trace_is 1 2
 }
 
-# marker_is_dropped PATIENCE_MS: a tryLock with this wait gets the lock before fairlock waiters. Its grant takes
-# so much from the score of their marker that the next client of Redisson's drops that, and queues
-marker_is_dropped() {
+# The grant to a tryLock takes so much from the score of the marker behind it that the next client of Redisson's drops that,
+# and queues. The next sign of life of the fairlock waiters puts them before it.
+@test "a grant to a tryLock with a wait of an hour leaves the fairlock waiters behind it in their places" {
 	start_java anna
 	start_java ben
 	hold job
-	java_waits anna a.1 tryLock job "$1"
+	java_waits anna a.1 tryLock job 3600000
 	shell_waits job 2
 	shell_waits job 3
 	kill -TERM "$HOLDER"
 	wait_until answered anna a.1 tryLock true
 	java_waits ben b.1 run job trace 4 0
 	in_queue job 3
-}
-
-# come_back_first: the next sign of life of the fairlock waiters puts them before the one that queued last
-come_back_first() {
 	WAIT_S=15 wait_until has_marker_first
 	ask anna a.1 unlock job
 	trace_is 2 3 4
@@ -73,15 +69,6 @@ come_back_first() {
 
 has_marker_first() {
 	[[ $(cli --raw LINDEX 'redisson_lock_queue:{job}' 0) == fairlock:* ]]
-}
-
-ours_stay_behind() {
-	marker_is_dropped "$1"
-	come_back_first
-}
-
-@test "a grant to a tryLock with a wait of an hour leaves the fairlock waiters behind it in their places" {
-	ours_stay_behind 3600000
 }
 
 # ---- Waiters that die ----

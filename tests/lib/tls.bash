@@ -143,7 +143,7 @@ ending_server() {
 }
 
 # slowly COMMAND...: runs it with a fairlock that waits for 500 ms before each of its first writes: what the server says of its
-# own accord is there before. gcov writes later, and need not wait. The calls are in `trace`.
+# own accord is there before. The calls are in `trace`.
 slowly() {
 	echo "exec strace -f -o trace -e trace=write -e inject=write:delay_enter=500000:when=1..6 ${FAIRLOCK@Q} \"\$@\"" >slow
 	chmod +x slow

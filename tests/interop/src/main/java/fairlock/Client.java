@@ -1,10 +1,9 @@
 package fairlock;
 
 import java.io.BufferedReader;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -17,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
+import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 import org.redisson.config.SingleServerConfig;
@@ -27,24 +27,25 @@ import org.redisson.config.SingleServerConfig;
  * <pre>ACTOR COMMAND NAME [ARGUMENT...]</pre>
  *
  * An actor is a thread, to which Redisson gives the lock; its name is CLIENT.THREAD, and each CLIENT is a
- * Redisson instance of its own. Actors are made when they are named first and do one thing after another. Each
- * command is answered by a line when it is done: {@code ACTOR COMMAND RESULT}. Times are milliseconds.
+ * Redisson instance of its own. Actors are made when they are named first and do one thing after another; stamp is done by
+ * a thread of its own. Each command is answered by a line when it is done: {@code ACTOR COMMAND RESULT}. Times are milliseconds.
  *
  * <pre>
  * lock NAME [LEASE]              ok
  * tryLock NAME WAIT [LEASE]      true or false
  * tryLockAsync NAME WAIT [LEASE] the same, by the asynchronous call
- * tryLockNote NAME FILE WORD WAIT LEASE  the same as tryLock; when true, appends WORD to FILE
  * unlock NAME                    ok
  * run NAME FILE WORD MS [LEASE]  ok: locks, appends WORD to FILE, works, unlocks. Makes the folder FILE.in
  *                                meanwhile: who finds it there has overlapped with somebody
  * forceUnlock isLocked isHeld getHoldCount remainTimeToLive NAME
  * plainLock NAME [LEASE], plainUnlock NAME: RLock, not RFairLock
+ * stamp NAME FILE NUMBER MICROSECONDS|FIFO   ok: does as the benchmarks' stamp.c, under the fair lock
+ * stampSlot, stampShared, stampAlone         the same with one of eight permits of a semaphore, or under the lock for
+ *                                            readers or for writers of a read-write lock
  * connect NAME                   ok: makes the client, and does nothing with it
- * shutdown NAME                  ok: ends the client's connections
  * </pre>
  *
- * The CLIENT "mapped" has a NameMapper. What fails is answered by {@code ACTOR COMMAND failed EXCEPTION: MESSAGE}. At the end of its input it ends at
+ * What fails is answered by {@code ACTOR COMMAND failed EXCEPTION: MESSAGE}. At the end of its input it ends at
  * once, as a JVM that is killed.
  *
  * usage: java fairlock.Client PORT [WATCHDOG_MS [FAIR_WAIT_MS]]
@@ -56,25 +57,6 @@ public final class Client {
     private static String[] arguments;
 
     private Client() {}
-
-    /** Puts "prefix:" before each name. The interface moved from one package to another between versions. */
-    private static void mapNames(SingleServerConfig server) {
-        for (Method method : SingleServerConfig.class.getMethods()) {
-            if (method.getName().equals("setNameMapper")) {
-                Class<?> mapper = method.getParameterTypes()[0];
-
-                try {
-                    method.invoke(server, Proxy.newProxyInstance(mapper.getClassLoader(), new Class<?>[] {mapper},
-                            (proxy, called, args) -> called.getName().equals("map") ? "prefix:" + args[0]
-                                    : ((String) args[0]).replaceFirst("^prefix:", "")));
-                    return;
-                } catch (ReflectiveOperationException e) {
-                    throw new IllegalStateException(e);
-                }
-            }
-        }
-        throw new IllegalStateException("this Redisson has no NameMapper");
-    }
 
     /** Old versions lack some settings. */
     private static boolean setIfThere(Object config, String setter, Class<?> type, Object value) {
@@ -88,18 +70,15 @@ public final class Client {
         }
     }
 
-    private static RedissonClient connect(String name) {
+    private static RedissonClient connect() {
         Config config = new Config();
         SingleServerConfig server = config.useSingleServer();
 
         server.setAddress("redis://127.0.0.1:" + arguments[0]).setConnectionMinimumIdleSize(1)
-                .setSubscriptionConnectionMinimumIdleSize(1);
+                .setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionsPerConnection(100);
         // a machine that is busy is no failure
         server.setConnectTimeout(PATIENCE_MS).setTimeout(PATIENCE_MS);
         setIfThere(server, "setSubscriptionTimeout", int.class, PATIENCE_MS);
-        if (name.equals("mapped")) {
-            mapNames(server);
-        }
         config.setThreads(4).setNettyThreads(4);
         if (arguments.length > 1) {
             config.setLockWatchdogTimeout(Long.parseLong(arguments[1]));
@@ -135,6 +114,38 @@ public final class Client {
         return "ok";
     }
 
+    private static void work(String howLong) throws IOException, InterruptedException {
+        if (howLong.startsWith("/")) {
+            Files.readAllBytes(Path.of(howLong));
+        } else {
+            TimeUnit.MICROSECONDS.sleep(Long.parseLong(howLong));
+        }
+    }
+
+    private static Object stamp(String[] words, Runnable give) throws IOException, InterruptedException {
+        try {
+            long start = System.nanoTime();
+
+            new FileOutputStream(words[3], true).close();
+            work(words[5]);
+            append(words[3], words[4] + " " + start + " " + System.nanoTime());
+        } finally {
+            give.run();
+        }
+        return "ok";
+    }
+
+    private static Object stamp(String[] words, RLock lock) throws IOException, InterruptedException {
+        lock.lock();
+        return stamp(words, lock::unlock);
+    }
+
+    private static Object stampSlot(String[] words, RSemaphore semaphore) throws IOException, InterruptedException {
+        semaphore.trySetPermits(8);
+        semaphore.acquire();
+        return stamp(words, semaphore::release);
+    }
+
     private static Object act(RedissonClient client, String[] words) throws Exception {
         String name = words.length > 2 ? words[2] : "";
         RLock lock = words[1].startsWith("plain") ? client.getLock(name) : client.getFairLock(name);
@@ -151,19 +162,20 @@ public final class Client {
         case "tryLockAsync":
             return lock.tryLockAsync(number(words, 3, 0), number(words, 4, -1), TimeUnit.MILLISECONDS,
                     Thread.currentThread().getId()).get();
-        case "tryLockNote":
-            boolean locked = lock.tryLock(number(words, 5, 0), number(words, 6, -1), TimeUnit.MILLISECONDS);
-
-            if (locked) {
-                append(words[3], words[4]);
-            }
-            return locked;
         case "unlock":
         case "plainUnlock":
             lock.unlock();
             return "ok";
         case "run":
             return run(lock, words);
+        case "stamp":
+            return stamp(words, lock);
+        case "stampSlot":
+            return stampSlot(words, client.getSemaphore(name));
+        case "stampShared":
+            return stamp(words, client.getReadWriteLock(name).readLock());
+        case "stampAlone":
+            return stamp(words, client.getReadWriteLock(name).writeLock());
         case "forceUnlock":
             return lock.forceUnlock();
         case "isLocked":
@@ -174,9 +186,6 @@ public final class Client {
             return lock.getHoldCount();
         case "remainTimeToLive":
             return lock.remainTimeToLive();
-        case "shutdown":
-            client.shutdown();
-            return "ok";
         default:
             throw new IllegalArgumentException("no such command");
         }
@@ -193,7 +202,7 @@ public final class Client {
         String name = words[0].split("\\.")[0];
 
         try {
-            answer(words, act(clients.computeIfAbsent(name, Client::connect), words));
+            answer(words, act(clients.computeIfAbsent(name, client -> connect()), words));
         } catch (Exception e) {
             Throwable cause = e.getCause() != null ? e.getCause() : e;
 
@@ -211,6 +220,10 @@ public final class Client {
 
             if (words.length < 2) {
                 System.err.println("not understood: " + line + " " + Arrays.toString(args));
+                continue;
+            }
+            if (words[1].startsWith("stamp")) {
+                new Thread(() -> perform(words)).start();
                 continue;
             }
             actors.computeIfAbsent(words[0], actor -> Executors.newSingleThreadExecutor())
