@@ -21,7 +21,6 @@
 #include "cli/settings.h"
 #include "fuzz.h"
 #include "lock/hold.h"
-#include "lock/lock_list.h"
 #include "lock/owner.h"
 #include "output/watch.h"
 #include "peers.h"
@@ -47,8 +46,6 @@ int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap
 void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
 int world_signal_fd_open(struct signal_fd *signals,
 			 struct error *err) __asm__("__wrap_signal_fd_open");
-void world_lock_list_find_quickly(struct lock_list *names, const struct server *server) __asm__(
-	"__wrap_lock_list_find_quickly");
 int real_open(const char *path, int flags, ...) __asm__("__real_open");
 int world_open(const char *path, int flags, ...) __asm__("__wrap_open");
 pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
@@ -179,13 +176,6 @@ int world_signal_fd_open(struct signal_fd *signals, struct error *err)
 	(void)err;
 	*signals = (struct signal_fd){.fd = -1};
 	return 0;
-}
-
-/* Completion finds no locks. */
-void world_lock_list_find_quickly(struct lock_list *names, const struct server *server)
-{
-	(void)server;
-	*names = (struct lock_list){0};
 }
 
 /* ---- Files and terminals ---- */
