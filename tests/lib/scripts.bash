@@ -143,8 +143,7 @@ script() {
 		echo "$1 $2: ${reply[*]}" >&2
 		return 1
 	fi
-	# shellcheck disable=SC2086 # its words
-	[ -z "${is-}" ] || answered $is
+	[ -z "${is-}" ] || answered "$is"
 }
 
 # script_line NAME ARG...: the same call as a line for redis-cli, which takes many lines at once
@@ -266,9 +265,10 @@ old_data() {
 	done
 }
 
-# answered WORD...: the last answer begins with these words
+# answered WORD...: the last answer begins with these words; * stands for any
 answered() {
-	[[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"
+	# shellcheck disable=SC2053 # a pattern
+	[[ "${reply[*]} " == $*\ * ]] || assert_equal "${reply[*]}" "$*"
 }
 
 # between LEAST NUMBER MOST: NUMBER is neither less nor more

@@ -69,24 +69,19 @@ outsider() {
 	[[ $(cli INFO commandstats) != *cmdstat_publish:* ]]
 }
 
-@test "a holder whose lock is broken is told, whichever subscription it has" {
+@test "clients of plain locks hear of a release, and a holder that its lock is broken, whichever subscription they have" {
+	outsider rita
+	plain outsider paul
 	present anna
 	acquire anna
 	release ben mode=force
 	told anna 0
+	told rita 0
+	told paul 0
 	plain present cleo
 	acquire cleo
 	release ben mode=force request=other
 	told cleo 0
-}
-
-@test "clients of plain locks hear of a release, whichever subscription they have, if the queue is empty" {
-	outsider rita
-	plain outsider paul
-	acquire anna
-	release anna
-	told rita 0
-	told paul 0
 }
 
 # A message that cannot be sent must neither free the lock nor keep it.
