@@ -204,7 +204,8 @@ TAKEN = {
     ],
     "release -v --stop -w 30 job": [
         text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 30000)), MESSAGE, say(["stops"])),
-        text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 5), ("kept", 0)), PAUSE, stops(("asked", 1 << 62)), END, BEGIN, stops(("away", 0)), PAUSE),
+        text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 5), ("kept", 0)), PAUSE, stops(("asked", 1 << 62)), END,
+             BEGIN, stops(("away", 0)), PAUSE),
         text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", -1), ("alone", 30000))),
         text(HELLO, KNOWN, SUBSCRIBED, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["late"])),
     ],
@@ -257,8 +258,8 @@ STRANGER = say(["log", str(NOW), ENTRIES[3:5], REDISSON, LAST, [], []])
 MANY = say(["log", str(NOW), ENTRIES, OTHER, LAST, [], [LAST[:6] + ["=", "1"], [ID] + LAST[1:6] + ["=", "db1"]]])
 
 SLOTS = say([[0, 8191, ["127.0.0.1", 7000, "a"], ["127.0.0.1", 7002, "b"]], [8192, 16383, ["", 7001, "c"]]])
-LOGS = say(["7", ["fairlock_log:{job}"]]) + say(["0", ["fairlock_log:{{x}}", "fairlo\0ck_log:x{y}", "fairlock_log:x{y}"]]) + say("job", "x{y}")
-NAMES = say(["7", ["fairlock:{job}"]]) + say(["0", ["fairlock:{other}", "fairlock:{x}"]]) + say("job", "other", "x{y}")
+LOGS = say(["7", ["fairlock_log:{job}"]], ["0", ["fairlock_log:{{x}}", "fairlo\0ck_log:x{y}", "fairlock_log:x{y}"]], "job", "x{y}")
+NAMES = say(["7", ["fairlock:{job}"]], ["0", ["fairlock:{other}", "fairlock:{x}"]], "job", "other", "x{y}")
 
 INFO = (
     r"# Server\nredis_version:7.0.15\nrun_id:0123456789abcdef\n"
@@ -316,6 +317,7 @@ SHOWN = {
         text(HELLO, PAUSE, HELLO, error("NOPERM no permissions to run the 'eval' command"), error("NOPERM info")),
     ],
     "doctor --json job": [text(HELLO, PAUSE, HELLO, LACKING, doctor_info()[len(HELLO + ALLOWED):], ONE_LOCK)],
-    "SEEDS doctor": [text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, doctor_info(save="", hello=CLUSTER, fsync="always"), NAMES, ONE_LOCK, ONE_LOCK, END,
+    "SEEDS doctor": [text(CLUSTER, PAUSE, SLOTS, END,
+                          CLUSTER, doctor_info(save="", hello=CLUSTER, fsync="always"), NAMES, ONE_LOCK, ONE_LOCK, END,
                           CLUSTER, doctor_info(hello=CLUSTER), say(["0", []]), END)],
 }

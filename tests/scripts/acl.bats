@@ -51,16 +51,7 @@ refused() {
 	assert_equal "$(owner)" anna
 }
 
-@test "the server refuses a user without the right to the holders' sorted set who wants to share" {
-	local want
-
-	acquire anna
-	for want in s '#2' '=a'; do
-		refused '' "$EXCLUSIVE" acquire ben want="$want"
-	done
-}
-
-@test "a user without the right to the holders' sorted set locks alone, also behind others who do, and tells a reader its turn" {
+@test "a user without the right to the holders' sorted set locks alone, tells a reader its turn, and may not share" {
 	run -0 as_user "$EXCLUSIVE" acquire anna
 	present ben
 	acquire ben want=s handed=1
@@ -74,6 +65,8 @@ refused() {
 	release cleo
 	run -0 as_user "$EXCLUSIVE" acquire anna again=1
 	assert_equal "$(owner)" anna
+	refused '' "$EXCLUSIVE" acquire ben want=s
+	refused '' "$EXCLUSIVE" acquire ben want='#2'
 }
 
 @test "while several hold, every script refuses a user without the right to their sorted set, and names it" {

@@ -47,13 +47,6 @@ essence() {
 	late release anna
 }
 
-@test "a request to go in again that comes after that hold was released, not the outer one, does not go in" {
-	acquire anna
-	acquire inner inherited=anna again=1 strays=1 is='granted anna'
-	release anna request=inner strays=1 is='released 1'
-	late acquire inner inherited=anna
-}
-
 @test "a late release, of whatever mode, or leave spares what another process under the same id has, and hands nothing over" {
 	for mode in own unused; do
 		acquire anna

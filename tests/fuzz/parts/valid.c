@@ -15,7 +15,8 @@ static const char scalar[] = "^(null|true|false|-?(0|[1-9][0-9]*)([.][0-9]+)?([e
 static const char samples[] =
 	"^((# (HELP|TYPE) [^\n]*|[a-z_]+([{]lock=\"([^\"\\\n]|\\\\[\"\\n])*\"[}])? [-+.0-9e]+)\n)*$";
 
-/* Returns how many bytes at the beginning of a text match, or -1. regex: static, of this pattern. */
+/* Returns how many bytes at the beginning of a text match, or -1. regex: static, of this pattern.
+ */
 static ptrdiff_t match(regex_t *regex, const char *pattern, const char *text)
 {
 	regmatch_t found;

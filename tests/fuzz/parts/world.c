@@ -329,17 +329,9 @@ void world_end(void)
 	world.is_on = false;
 }
 
-static const struct command *find_command(const char *name)
+static int run_command(const char *url, int argc, char **argv)
 {
-	size_t i = 0;
-
-	while (strcmp(all_commands[i]->name, name) != 0)
-		i++;
-	return all_commands[i];
-}
-
-static int run_command(const struct command *command, const char *url, int argc, char **argv)
-{
+	const struct command *command = &front_command;
 	struct options options;
 	struct server server;
 	struct messenger messenger = {.start_ms = clock_ms()};
@@ -384,7 +376,7 @@ int world_run(const char *url, const char *words)
 	while (rest && argc < WORDS)
 		argv[argc++] = fuzz_next(&rest, " ");
 	argv[argc] = NULL;
-	status = run_command(find_command(argv[0]), url, argc - 1, argv + 1);
+	status = run_command(url, argc, argv);
 	free(text);
 	HOLDS(is_in_manual(status));
 	return status;
