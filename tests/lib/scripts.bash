@@ -746,11 +746,3 @@ turn_of_present_redisson() {
 	queue_up ben
 	release anna
 }
-
-# It is the turn of r1, a Redisson waiter that is absent, and ben waits behind it.
-turn_of_absent_redisson() {
-	acquire anna
-	redisson_waits r1
-	queue_up ben
-	release anna
-}

@@ -84,19 +84,6 @@ lives_again() {
 	assert_equal "$(cli PTTL "$(key_state)")" $((600000000 + 86400000))
 }
 
-@test "our hash does not grow with waiters that come and leave" {
-	acquire anna
-	for ((i = 1; i <= 100; i++)); do
-		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
-		script_line leave "w$i" ''
-	done | cli >/dev/null
-	later 600001 # until then the marks may meet copies of requests
-	acquire anna
-	queue_up ben
-	leave ben
-	between 1 "$(cli HLEN "$(key_state)")" 45
-}
-
 # Damage
 
 @test "a queue whose list, sorted set or score of one was deleted is complete and in order once all waiters have asked" {

@@ -66,7 +66,7 @@ logged() {
 # counts GRANTS EXPIRIES BREAKS LOSSES
 counts() { assert_equal "$(shown counts)" "$*"; }
 
-@test "a grant counts; a repeated request, going in again and a renewal do not; a lease that ended counts once" {
+@test "grants, ends of leases and breaks count once, also if a request is repeated; going in again and renewals do not count" {
 	acquire anna lease=1000
 	acquire anna again=1 lease=1000
 	acquire inner inherited=anna lease=1000
@@ -83,18 +83,15 @@ counts() { assert_equal "$(shown counts)" "$*"; }
 	release ben again=1
 	counts 2 1 0 0
 	assert_equal "$(the_events)" 'granted expired granted released'
-}
-
-@test "force counts once if it is repeated, not at all for a free lock, and also against Redisson" {
-	acquire anna
+	release any mode=force request=bob is=free
+	acquire carl
 	release any mode=force request=ann
 	release any mode=force request=ann again=1
-	renew anna is='lost forced'
-	release any mode=force request=bob is=free
-	counts 1 0 1 0
+	renew carl is='lost forced'
+	counts 3 1 1 0
 	redisson_takes r1
-	release any mode=force request=carl
-	counts 1 0 2 0
+	release any mode=force request=dan
+	counts 3 1 2 0
 }
 
 @test "the log keeps about a thousand events" {

@@ -23,7 +23,7 @@ load ../lib/scripts
 	assert_equal "$(the_events)" 'granted released'
 }
 
-@test "the release command gives back what acquire holds, once, and never a hold of wrap" {
+@test "the release command gives back what acquire holds, once, which a renewal hears, and never a hold of wrap" {
 	acquire anna kind=w
 	acquire one inherited=anna kind=a
 	acquire two inherited=anna kind=a
@@ -32,6 +32,7 @@ load ../lib/scripts
 	assert_equal "$(holds)" 2
 	release anna mode=any request=second is='released 1'
 	release anna mode=any request=third is='not acquired'
+	renew anna request=one kind=a is=released
 	assert_equal "$(owner) $(holds)" 'anna 1'
 }
 

@@ -14,14 +14,6 @@ load ../lib/scripts
 	assert_equal "$(cli PTTL job)" 30000
 }
 
-@test "renew answers released to a process whose hold the release command gave back" {
-	acquire anna
-	acquire inner inherited=anna kind=a
-	release anna mode=any request=command
-	renew anna request=inner kind=a is=released
-	assert_equal "$(holds)" 1
-}
-
 @test "renew answers lost, and why, after the lease has ended, a deletion, or force, and takes nothing up" {
 	local end
 

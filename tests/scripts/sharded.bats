@@ -37,16 +37,8 @@ outsider() {
 	told cleo 'second 5000,first 20000,0'
 	told dora 'second 5000'
 	absent cleo
+	listen other "$(channel)" "$(channel):other" # but not to its own channel
 	ask dora is='granted dora'
-}
-
-@test "a waiter that listens to other sharded channels but not to its own is absent" {
-	acquire anna
-	queue_up_dead ben
-	queue_up cleo
-	listen other "$(channel)" "$(channel):other"
-	release anna
-	told cleo 0
 }
 
 # It may listen at another node, which SPUBLISH does not reach.

@@ -19,8 +19,11 @@ row() {
 	queue_up_dead cleo
 	script status
 	answered anna 2 20000 "${token[anna]}" host 7 root make "${token[anna]}" 1 1
-	assert_equal "${reply[9]} ${reply[17]} ${#reply[@]}" 'job x 33'
+	assert_equal "${reply[9]} ${reply[17]} ${#reply[@]} ${reply[-1]}" 'job x 33 0'
 	assert_equal "$(row 0 0 1 2 3 4 5 6 7 8)" "anna 2 20000 ${token[anna]} host 7 root make ${token[anna]} 1 0 "
+	cli PEXPIRE job 86400000 >/dev/null # a longer lease than its record allows
+	script status
+	assert_equal "${reply[-1]}" 1
 	release '' mode=force request=breaker
 	absent ben
 	script status
@@ -56,15 +59,6 @@ row() {
 	acquire cleo want='#2'
 	script status
 	assert_equal "${reply[12]} ${#reply[@]} $(row 0 0 8) $(row 1 0 8)" '1 43 ben 2 cleo 1'
-}
-
-@test "status tells of a lease that is longer than its record allows" {
-	acquire anna lease=30000
-	script status
-	assert_equal "${reply[-1]}" 0
-	cli PEXPIRE job 86400000 >/dev/null
-	script status
-	assert_equal "${reply[-1]}" 1
 }
 
 @test "queue lists the waiters in order, with their commands, whether they are present, and what they want" {

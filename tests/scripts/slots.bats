@@ -47,24 +47,18 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 }
 
 @test "shared holds stand beside each other, and none beside an exclusive one" {
-	acquire anna want=s
-	acquire ben want=s is='granted ben'
+	acquire anna want=s lease=20000
+	acquire ben want=s lease=20000 is='granted ben'
 	acquire cleo mode=try is=busy
 	acquire dora want='#3' mode=try is=busy
+	renew anna lease=40000 hold_mode=s is='renewed 40000' # the end of one hold only
+	assert_equal "$(cli PTTL job) $(cli ZSCORE "$(key_holders)" ben)" "40000 $(($(now_ms) + 20000))"
+	agree
 	release anna
 	release ben
 	gone
 	acquire cleo is=granted
 	acquire anna want=s mode=try is=busy
-}
-
-@test "a renewal raises the end of one hold only" {
-	acquire anna want=s lease=20000
-	acquire ben want=s lease=20000
-	renew anna lease=40000 hold_mode=s is='renewed 40000'
-	assert_equal "$(cli PTTL job)" 40000
-	assert_equal "$(cli ZSCORE "$(key_holders)" ben)" $(($(now_ms) + 20000))
-	agree
 }
 
 @test "several processes of one holder go in and out of its slot, and none gets another" {
