@@ -189,7 +189,6 @@ is_back() { asks_again "$1" again=1 "${@:2}"; }
 	is_back ed is="queued ${ticket[cleo]}"
 	queue_is ed dora
 	is_superseded cleo
-	is_back ed
 	queue_is ed dora
 }
 
