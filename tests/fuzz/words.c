@@ -94,7 +94,7 @@ static void read_all(const struct command *command, int argc, char **argv, size_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char home[] = "HOME=/home/somebody";
+	static char home[] = "HOME=/home/somebody", none[] = "";
 	char *text = fuzz_text(data, size), *rest = text, **before = environ;
 	char *words[WORDS + 1], *variables[VARIABLES + 2] = {home}, *parts[4];
 	struct world_file files[] = {{.path = "/home/somebody/.config/fairlock.conf"},
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t secrets = 0;
 
 	for (int i = 0; i < 4; i++) {
-		parts[i] = rest ? fuzz_next(&rest, "\n===\n") : text + strlen(text);
+		parts[i] = rest ? fuzz_next(&rest, "\n===\n") : none;
 		secrets += fuzz_count(parts[i], SECRET);
 	}
 	for (int i = 0; i < 2; i++) {

@@ -70,8 +70,6 @@ refused() {
 }
 
 @test "while several hold, every script refuses a user without the right to their sorted set, and names it" {
-	local call
-
 	acquire anna want=s
 	for call in 'acquire ben' 'acquire ben mode=try' 'release zoe mode=force' 'leave ben' 'script status' 'script view ben' 'script log - - 1'; do
 		# shellcheck disable=SC2086

@@ -229,13 +229,21 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 	assert_equal "$(holders)" cleo
 }
 
-@test "a first waiter is told when the last lease ends, if it wants the lock, or the first one of its own slots" {
+@test "a first waiter is told when the last lease ends, if it wants the lock, also if it is Redisson's, or the first one of its own slots" {
 	acquire anna want=s lease=20000
 	acquire ben want=s lease=60000
 	queue_up cleo
 	release ben
 	told cleo 'first 20000'
-	teardown
+	absent cleo
+	cli FLUSHALL
+	acquire anna want=s lease=20000
+	acquire ben want=s lease=60000
+	redisson_waits r1
+	present r1
+	release ben
+	told r1 0
+	cli FLUSHALL
 	acquire anna want='=a' lease=20000
 	acquire ben want='=b' lease=60000
 	acquire cleo want='=c' lease=40000
@@ -267,8 +275,6 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 }
 
 @test "of many long leases, one that is longer than its record allows is cut down" {
-	local name
-
 	for name in {a..y}; do
 		acquire "$name" want=s lease=300000
 	done

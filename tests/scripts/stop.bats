@@ -34,8 +34,6 @@ hears_of() {
 }
 
 @test "the end of the hold, whatever ends it, tells all who have asked, and forgets them" {
-	local ending
-
 	for ending in released forced expired deleted; do
 		acquire "$ending" lease=5000
 		present "x$ending" "y$ending"
