@@ -1,6 +1,4 @@
-"""What a server says to begin with: the inputs of the targets replies, shown and handed.
-
-parts/world.h tells how a script is written; the key of REPLIES and SHOWN is the first byte of the input."""
+"""What a server says to begin with: {command line of replies.c: its scripts}. parts/world.h tells how a script is written."""
 
 import re
 
@@ -104,185 +102,114 @@ VIEW = view()
 SENTINEL = say(["127.0.0.1", "7000"])
 
 LONG = "x" * 700  # longer than any buffer for a part of a reply
+GRANTED, QUEUED, HELD, LEFT = granted(), queued(), say(["busy", *holder()]), say(["left"])
 
-# Channel and message: @ is the secret, ~ the server's time.
-HANDED = [
-    f"{channel}\n{words}" for channel, words in (
-        ("own", "granted ~ 5000 ~ @"),
-        ("plain", "granted ~ 5000 ~ @"),
-        ("none", "granted ~ 5000 ~ @"),
-        ("own", "granted ~ 5000 ~"),
-        ("own", f"granted ~ 5000 ~ {SECRET[::-1]}"),
-        ("own", "granted ~ 5000 ~ @ @"),
-        ("own", "granted ~ 30001 ~ @"),
-        ("own", "granted ~ 0 ~ @"),
-        ("own", "granted ~ 5000 9~ @"),
-        ("own", "granted ~ 5000 1 @"),
-        ("own", "granted 1111 ~ 5000 ~ @"),
-        ("own", "granted 10000000000000000 5000 ~ @"),
-        ("own", "granted ~ 5000 ~ @0"),
-        ("own", "granted 99999999999999999999999 1125899906842624 1"),
-        ("own", "granted ~ 5000 ~ @ 1"),
-        ("slots", "granted ~ 5000 ~ @"),
-        ("slots", "granted ~ 5000 ~ @ 1"),
-        ("slots", "granted ~ 5000 ~ @ db1"),
-        ("slots", "granted ~ 5000 ~ @ db1 db2"),
-        ("slots", "granted ~ 5000 ~ @ " + "x" * 64),
-        ("slots", "granted ~ 5000 ~ @ " + "x" * 65),
-        ("own", "first 100"),
-    )
-]
-
-REPLIES = {
-    "a": [
+TAKEN = {
+    "wrap job true": [
         text(BEGIN, granted(owner=ID + "0" * 60)),
         text(BEGIN, granted(token="1" * 40)),
-        text(BEGIN, granted(mode="=db1")),
-        text(BEGIN, granted(mode="")),
-        text(BEGIN, granted(owner=OTHER)),
         text(BEGIN, granted(mode="=" + "x" * 65)),
         text(BEGIN, say(["other", "=db1"])),
-        text(BEGIN, queued(ticket="1" * 40)),
-        text(BEGIN, queued(), SOON, message("first " + "1" * 80), SOON, message(LONG)),
-        text(BEGIN, granted(), PAUSE, say(["lost", "taken", LONG, LONG])),
-        text(BEGIN, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
-        text(BEGIN, queued(), SOON, MESSAGE, PAUSE, granted(), PAUSE, RENEWED, RENEWED, PAUSE, say(["kept", 900])),
-        text(BEGIN, queued(first=1), SOON, message("first 2500"), SOON, message("second 100"), PAUSE, granted()),
-        text(BEGIN, queued(), SOON, handed(5000), PAUSE, RENEWED, PAUSE, RELEASED),
-        text(BEGIN, queued(), SOON, handed(5000, secret="f" * 16), SOON, handed(5000, token="1" * 17), PAUSE, granted()),
-        text(BEGIN, queued(), SOON, push("message", CHANNEL, f"granted {NOW} 5000 {NOW} {SECRET}"), PAUSE, granted()),
-        text(BEGIN, queued(), SOON, handed(5000, NOW - 60000), PAUSE, granted(), PAUSE, RELEASED),
-        text(BEGIN, queued(), SOON, handed(5000, NOW + 60000), SOON, handed(0), SOON, message("granted 1 x"), PAUSE),
-        text(BEGIN, queued(), SOON, handed(10 ** 18, 10 ** 18), PAUSE, END, BEGIN, RENEWED),
-        text(BEGIN, queued(), END, BEGIN, queued(), END, END, BEGIN, granted(), END, BEGIN, RENEWED),
+        text(BEGIN, QUEUED, SOON, message("first " + "1" * 80), SOON, message(LONG)),
+        text(BEGIN, GRANTED),
+        text(BEGIN, GRANTED, PAUSE, say(["lost", "taken", LONG, LONG])),
+        text(BEGIN, GRANTED, PAUSE, say(["lost", "gone", "", ""])),
+        text(BEGIN, QUEUED, SOON, MESSAGE, PAUSE, GRANTED, PAUSE, RENEWED, RENEWED, PAUSE, say(["kept", 900])),
+        text(BEGIN, queued(first=1), SOON, message("first 2500"), SOON, message("second 100"), PAUSE, GRANTED),
+        text(BEGIN, QUEUED, SOON, handed(5000), PAUSE, RENEWED, PAUSE, RELEASED),
+        text(BEGIN, QUEUED, SOON, handed(5000, secret="f" * 16), SOON, handed(5000, token="1" * 17), PAUSE, GRANTED),
+        text(BEGIN, QUEUED, SOON, handed(5000, NOW + 60000), SOON, handed(0), SOON, handed(10 ** 18, 10 ** 18), END, BEGIN, RENEWED),
+        text(BEGIN, QUEUED, END, BEGIN, QUEUED, END, END, BEGIN, GRANTED, END, BEGIN, RENEWED),
         text(BEGIN, error("NOSCRIPT No matching script."), PAUSE, granted(ttl=1), PAUSE, RENEWED),
-        text(BEGIN, granted(), PAUSE, say(["lost", "taken", OTHER, BY]), PAUSE),
-        text(BEGIN, granted(), PAUSE, say(["lost", "forced", "", ""])),
-        text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["released"])),
-        text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["renewed", 30000, str(NOW), 0, BY]), PAUSE, say(["released", 0])),
-        text(BEGIN, granted(), SOON, MESSAGE, PAUSE, say(["lost", "gone", "", ""])),
-        text(BEGIN, granted(), PAUSE, END, error("LOADING Redis is loading"), PAUSE, END, BEGIN, RENEWED),
+        text(BEGIN, GRANTED, SOON, MESSAGE, PAUSE, say(["renewed", 30000, str(NOW), 0, BY]), PAUSE, RELEASED),
+        text(BEGIN, GRANTED, PAUSE, END, error("LOADING Redis is loading"), PAUSE, END, BEGIN, RENEWED),
+        text(BEGIN, QUEUED, PAUSE, say(["superseded", BY, *holder()]), PAUSE, LEFT),
         text(BEGIN, queued(ttl=-1), PAUSE, say(["removed"])),
-        text(BEGIN, queued(), PAUSE, say(["superseded", BY, *holder()]), PAUSE, say(["left"])),
-        text(BEGIN, queued(), PAUSE, say(["superseded", LONG])),
-        text(BEGIN, say(["spelled", "{job}"])),
-        text(BEGIN, error("NOPERM this user has no permissions to access one of the keys used as arguments")),
-        text(HELLO, error("NOPERM no permissions to access the channel"), granted()),
-        text(BEGIN, error("WRONGTYPE Operation against a key holding the wrong kind of value")),
-        text(BEGIN, error("BUSY Redis is busy"), PAUSE, error("OOM command not allowed"), PAUSE, granted()),
+        text(HELLO, error("NOPERM no permissions to access the channel"), GRANTED),
+        text(HELLO, error("NOPERM no permissions to access the channel"), ["*6x"]),  # once failed
+        text(BEGIN, error("BUSY Redis is busy"), PAUSE, error("OOM command not allowed"), PAUSE, error("WRONGTYPE no hash")),
         text(error("NOPROTO unsupported protocol version")),
         text(SOON, error("ERR max number of clients reached"), END),
-        text(error("WRONGPASS invalid username-password pair")),
-        "HTTP/1.1 400 Bad Request\nContent-Length: 0\n\n",
+        text(HELLO, ["|1", "+ttl", ":3600"], SUBSCRIBED, ["=9", "txt:hello", "(123", ",1.5", "#t", "~1", ":1", "!3", "ERR"]),
         "$1000000000\nabc",
         "*1\n" * 12,
-        text(HELLO, ["|1", "+ttl", ":3600"], SUBSCRIBED, granted()),
-        text(BEGIN, ["=9", "txt:hello", "(123", ",1.5", "#t", "~1", ":1", "!3", "ERR"]),
     ],
-    "b": [
-        text(BEGIN, say(["busy", *holder(LONG, LONG)])),
-        text(BEGIN, say(["busy", *holder()])),
+    "wrap -n job true": [
+        text(BEGIN, HELD),
+        text(BEGIN, say(["busy", *holder(by=LONG, held=-(1 << 63), mode="s", count=3)])),
         text(BEGIN, say(["busy", *holder(by=LONG + "\t1\t" + LONG, held=1 << 62)])),
         text(BEGIN, say(["busy", *holder(by=BY + "\tnightly", held=-7, by_hand="1")])),
-        text(BEGIN, say(["busy", *holder(held=-NOW)])),
-        text(BEGIN, say(["busy", *holder(by=LONG, held=-(1 << 63), mode="s", count=3)])),
-        text(BEGIN, say(["busy", *holder(REDISSON, "", -1)])),
-        text(BEGIN, say(["busy", *holder(mode="=", count=2, next_end=1 << 62)])),
+        text(BEGIN, say(["busy", *holder(REDISSON, "", -NOW, mode="=", count=2, next_end=1 << 62)])),
         text(BEGIN, say(["busy", *holder("", "", -1, "", 0, -1)])),
-        text(BEGIN, granted(), PAUSE, RELEASED),
+        text(BEGIN, say(["spelled", "{job}"])),
     ],
-    "c": [
-        text(BEGIN, granted(), PAUSE, say(2), PAUSE, RENEWED, PAUSE, say(1), PAUSE, RENEWED, PAUSE, say(2)),
-        text(BEGIN, granted(), PAUSE, say(1), PAUSE, say(["left"])),
-        text(BEGIN, granted(), PAUSE, error("ERR no WAIT")),
+    "wrap -v -w 20 --replicas 2 job true": [
+        text(BEGIN, GRANTED, PAUSE, say(2), PAUSE, RENEWED, PAUSE, say(1), PAUSE, RENEWED, PAUSE, say(2)),
+        text(BEGIN, GRANTED, PAUSE, say(1), PAUSE, LEFT),
     ],
-    "d": [
-        text(BEGIN, queued(), PAUSE, view(owner=LONG, by=LONG), PAUSE, VIEW),
-        text(BEGIN, queued(), PAUSE, VIEW, PAUSE, view(mode="=", count=2, by_hand="1"), SOON, MESSAGE, PAUSE, granted(), PAUSE, RELEASED),
-        text(BEGIN, queued(first=1), PAUSE, view(1, 1, owner="", by="", held=-1, mode="", count=0), PAUSE, say(["left"])),
-        text(BEGIN, queued(), PAUSE, error("NOPERM no permissions"), PAUSE, granted()),
-        text(BEGIN, queued(first=1), PAUSE, KEPT, PAUSE, granted(), PAUSE, RELEASED),
+    "wrap -w 60 job true": [
+        text(BEGIN, QUEUED, PAUSE, view(owner=LONG, by=LONG), PAUSE, view(mode="=", count=2, by_hand="1"), SOON, MESSAGE, PAUSE, GRANTED),
+        text(BEGIN, queued(first=1), PAUSE, view(1, 1, owner="", by="", held=-1, mode="", count=0), PAUSE, KEPT, PAUSE, LEFT),
+        text(BEGIN, QUEUED, PAUSE, error("NOPERM no permissions"), PAUSE, GRANTED),
     ],
-    "e": [
+    "wrap -w 60 --report 5 --reason why job true": [
+        text(BEGIN, QUEUED, VIEW, PAUSE, KEPT, PAUSE, say(["left", *holder(held=-NOW)])),
+        text(BEGIN, QUEUED, view(1, 1, by=LONG, held=1 << 62), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
+    ],
+    "wrap -v --once-per 1h --min-hold 30 job true": [
         text(BEGIN, say(["ran ok", 60000])),
-        text(BEGIN, say(["ran", 60000])),
         text(BEGIN, say(["ran", 60000, *holder()])),
-        text(BEGIN, queued(), PAUSE, VIEW, PAUSE, granted(), PAUSE, RELEASED),
     ],
-    "f": [text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, granted())],
-    "g": [text(BEGIN, say(["full", 3])), text(BEGIN, say(["full", 3, *holder()])), text(BEGIN, granted()), text(BEGIN, queued(), PAUSE, say(["left"]))],
-    "h": [text(BEGIN, granted(owner="abc:1"))],
-    "i": [
-        text(HELLO, RENEWED),
-        text(HELLO, say(["lost", "gone", "", ""])),
-        text(HELLO, say(["spelled", "{job}"])),
+    "wrap -v -w 60 --once-ok 1h job true": [
+        text(BEGIN, say(["ran ok", -(1 << 63)])),
+        text(BEGIN, QUEUED, SOON, MESSAGE, PAUSE, say(["ran ok", 5])),
     ],
-    "j": [
-        text(HELLO, RELEASED),
-        text(HELLO, say(["not held", OTHER, BY])),
-        text(HELLO, say(["not acquired"])),
+    "wrap -v -w 60 --slots db1,db2 job true": [
+        text(BEGIN, QUEUED, SOON, handed(5000), SOON, handed(5000, secret=SECRET + " db1"), PAUSE, RENEWED, PAUSE, RELEASED),
     ],
-    "k": [
+    "wrap -v -w 60 --also x job true": [  # a connection for each lock
+        text(BEGIN, GRANTED, PAUSE, RENEWED, PAUSE, RENEWED, PAUSE, RELEASED, END, BEGIN, GRANTED, PAUSE, RENEWED, PAUSE, RELEASED),
+        text(BEGIN, GRANTED, PAUSE, say(["lost", "forced", "", ""]), END, BEGIN, QUEUED, PAUSE, GRANTED),
+        text(BEGIN, GRANTED, PAUSE, say(["renewed", 30000, str(NOW), 1, BY]), END, BEGIN, QUEUED, PAUSE, PAUSE, GRANTED),
+    ],
+    "SEEDS wrap -v -w 20 job true": [
+        text(CLUSTER, SHARDED, error(f"MOVED 7 {LONG}:7001")),
+        text(CLUSTER, SHARDED, error("MOVED 7 127.0.0.1:7001"), END, CLUSTER, SHARDED, GRANTED),
+        text(CLUSTER, SHARDED, QUEUED, END, BEGIN, GRANTED, PAUSE, END, HELLO),  # once failed
+        text(CLUSTER, SHARDED, error("ASK 7 [::1]:7001"), END, CLUSTER, ["+OK"], SHARDED, GRANTED),
+        text(HELLO),
+        text(CLUSTER, SHARDED, QUEUED, SOON, push("sunsubscribe", CHANNEL, 0), END, CLUSTER, SHARDED, GRANTED),
+        text(CLUSTER, SHARDED, error("TRYAGAIN Multiple keys request"), PAUSE, error("CLUSTERDOWN down"), PAUSE, GRANTED),
+    ],
+    "SENTINELS wrap -v -w 20 job true": [
+        text(SENTINEL, END, HELLO, ["+OK"], SUBSCRIBED, GRANTED, PAUSE, RENEWED, PAUSE, RELEASED),
+        text(error("NOAUTH Authentication required."), END, ["+OK"], SENTINEL, END, HELLO, ["+OK"], SUBSCRIBED, GRANTED),
+        text(["*-1"], END, SENTINEL, END, hello(role="replica"), END, SENTINEL, END, HELLO, error("ERR DB index is out of range")),
+        text(say(["h" * 300, "1"])),
+    ],
+    "acquire --json -w 20 --max-queue 3 job": [
+        text(BEGIN, say(["full", 3, *holder()])),
+        text(BEGIN, GRANTED),
+        text(BEGIN, say(["granted" + "\0" * 40, ID, str(NOW), 30000, 12, 1, "x"])),  # once failed
+        text(BEGIN, QUEUED, PAUSE, LEFT),
+    ],
+    "acquire --owner abc:1 job": [text(BEGIN, granted(owner="abc:1"))],
+    "renew -v --owner abc:1 job": [text(HELLO, RENEWED), text(HELLO, say(["lost", "gone", "", ""]))],
+    "release -v --owner abc:1 job": [text(HELLO, say(["not held", OTHER, BY])), text(HELLO, say(["not acquired"]))],
+    "release --force --token 7 job": [
         text(HELLO, KNOWN, say(["forced", LONG, LONG])),
-        text(HELLO, KNOWN, say(["forced", OTHER, BY])),
         text(HELLO, KNOWN, say(["forced", REDISSON, ""])),
         text(HELLO, KNOWN, say(["free"])),
-        text(HELLO, KNOWN, say(["not held", OTHER, BY])),
         text(HELLO, UNKNOWN),
     ],
-    "l": [
-        text(CLUSTER, ["+OK"], SHARDED, error(f"MOVED 7 {LONG}:7001")),
-        text(CLUSTER, ["+OK"], SHARDED, error("MOVED 7 127.0.0.1:7001"), END, CLUSTER, ["+OK"], SHARDED, granted()),
-        text(CLUSTER, error("ERR SELECT is not allowed in cluster mode")),
-        text(CLUSTER, ["+OK"], SHARDED, error("ASK 7 [::1]:7001"), END, CLUSTER, ["+OK", "+OK"], SHARDED, ["+OK"], granted()),
-        text(HELLO),
-        text(CLUSTER, ["+OK"], SHARDED, queued(), PAUSE, END, CLUSTER, ["+OK"], granted()),
-        text(CLUSTER, ["+OK"], SHARDED, queued(), SOON, push("sunsubscribe", CHANNEL, 0), END, CLUSTER, ["+OK"], SHARDED, granted()),
-        text(CLUSTER, ["+OK"], SHARDED, error("TRYAGAIN Multiple keys request"), PAUSE, error("CLUSTERDOWN down"), PAUSE, granted()),
-    ],
-    "m": [
-        text(CLUSTER, error("ERR DB index is out of range")),
-        text(CLUSTER, ["+OK"], SHARDED, error("MOVED 1 :7000"), END, CLUSTER, ["+OK"], SHARDED, granted()),
-    ],
-    "n": [
-        text(SENTINEL, END, HELLO, SUBSCRIBED, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
-        text(error("NOAUTH Authentication required."), END, ["+OK"], SENTINEL, END, HELLO, SUBSCRIBED, granted()),
-        text(["*-1"], END, SENTINEL, END, hello(role="replica"), END, SENTINEL, END, HELLO, SUBSCRIBED, queued(), END),
-    ],
-    "o": [text(SENTINEL, END, HELLO, KNOWN, RELEASED), text(say(["", "1"])), text(say(["h" * 300, "1"]))],
-    "p": [
-        text(BEGIN, queued(), VIEW, PAUSE, VIEW, PAUSE, say(["left", *holder()])),
-        text(BEGIN, queued(first=1), KEPT, PAUSE, KEPT, PAUSE, say(["left", *holder(held=-NOW)])),
-        text(BEGIN, queued(), error("NOPERM no permissions"), PAUSE, PAUSE, END, PAUSE, BEGIN, queued(), PAUSE, VIEW),
-        text(BEGIN, queued(), view(1, 1, by=LONG, held=1 << 62), PAUSE, END, PAUSE, PAUSE, PAUSE, BEGIN),
-    ],
-    "q": [
-        text(HELLO, KNOWN, SUBSCRIBED, say(["stops"])),
+    "release -v --stop -w 30 job": [
         text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 30000)), MESSAGE, say(["stops"])),
-        text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 5), ("kept", 0)), PAUSE, stops(("asked", 1 << 62)), END, BEGIN, stops(("away", 0)), PAUSE),
+        text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", 5), ("kept", 0)), PAUSE, stops(("asked", 1 << 62)), END,
+             BEGIN, stops(("away", 0)), PAUSE),
         text(HELLO, KNOWN, SUBSCRIBED, stops(("asked", -1), ("alone", 30000))),
-        text(HELLO, KNOWN, SUBSCRIBED, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["stops", ["x", 1, "", ""]])),
-        text(HELLO, KNOWN, SUBSCRIBED, say(["late"])),
+        text(HELLO, KNOWN, SUBSCRIBED, say(["stops", ["asked", 1, LONG, LONG], ["asked", 1, "", ""]]), PAUSE, say(["late"])),
     ],
-    "r": [  # a connection for each lock
-        text(BEGIN, granted(), PAUSE, RENEWED, PAUSE, RENEWED, PAUSE, RELEASED, END, BEGIN, granted(), PAUSE, RENEWED, PAUSE, RELEASED),
-        text(BEGIN, granted(), PAUSE, say(["lost", "forced", "", ""]), END, BEGIN, queued(), PAUSE, granted()),
-        text(BEGIN, granted(), PAUSE, say(["renewed", 30000, str(NOW), 1, BY]), END, BEGIN, queued(), PAUSE, PAUSE, granted()),
-    ],
-    "s": [
-        text(BEGIN, say(["ran ok", 60000])),
-        text(BEGIN, say(["ran ok"])),
-        text(BEGIN, say(["ran ok", -(1 << 63)])),
-        text(BEGIN, say(["ran", 60000])),
-        text(BEGIN, queued(), SOON, MESSAGE, PAUSE, say(["ran ok", 5])),
-        text(BEGIN, queued(), PAUSE, granted(ttl=1), PAUSE, say(["ran ok", 5])),
-    ],
-    "t": [
-        text(HELLO, KNOWN, say(["forgot", 60000])),
-        text(HELLO, KNOWN, say(["forgot", -1])),
-        text(HELLO, KNOWN, say(["forgot", LONG])),
-        text(HELLO, KNOWN, RELEASED),
-    ],
+    "release --forget-run job": [text(HELLO, KNOWN, say(["forgot", 60000])), text(HELLO, KNOWN, say(["forgot", LONG]))],
 }
 
 
@@ -298,19 +225,17 @@ def state(*rows, name="job", mode="x", waiters=3, slots=0):
                 mode if rows else "", list(rows), len(rows), slots, str(NOW - 80000), by_hand, 0])
 
 
-HELD = state(row())
+ONE = state(row())
 FREE = state(waiters=0)
-THEIRS = state(row(REDISSON, "", 29000, "", "", 0))
-ENDLESS = state(row(ttl=-1))
+ENDLESS = state(row(REDISSON, "", -1, "", "", 0))
 SLOTTED = state(row(slot="1"), row(ID, slot="db1", kept=1), row(slot="3", by_hand=1), mode="=", slots=3)
-OTHER_LOCK = state(row(), row(ID, BY + "\tnightly"), name="other", mode="s")
+OTHER_LOCK = state(row(by="a b\tx\ty\tz\t\"\\ \x1b[2J"), row(ID, BY + "\tnightly"), name="other", mode="s")
 QUEUE = say([[OTHER, "45000", BY, 1, 1, "x"], [REDISSON, "", "", 0, 1, "x"], [ID, "90061000", BY, 1, 0, "#3"],
              [ID, "1", BY + "\twhy", 1, 1, "=db1,db2"], [ID, "", BY, 1, 1, "s"]])
 
 
 def entry(number, event, **more):
-    fields = {"event": event, "time": str(NOW - 10000 * number), "owner": OTHER, "token": str(NOW - 10000 * number),
-              "by": BY, **more}
+    fields = {"event": event, "time": str(NOW - 10000 * number), "owner": OTHER, "token": str(NOW - 10000 * number), "by": BY, **more}
     return [f"{NOW - 10000 * number}-0", [word for item in fields.items() for word in item]]
 
 
@@ -323,7 +248,6 @@ ENTRIES = [
     entry(6, "released", held="12345", by='"h\\\t1\tü\té\x9b', status="143", cause="TERM", slot="db1"),
     entry(6, "released", held="20", status="0", cause="exit"),
     entry(6, "asked", actor=BY),
-    entry(6, "superseded", waited="20", actor=BY),
     entry(7, "granted", waited="1"),
     ["1-1", ["event", "granted", "time", "x"]],
 ]
@@ -334,9 +258,8 @@ STRANGER = say(["log", str(NOW), ENTRIES[3:5], REDISSON, LAST, [], []])
 MANY = say(["log", str(NOW), ENTRIES, OTHER, LAST, [], [LAST[:6] + ["=", "1"], [ID] + LAST[1:6] + ["=", "db1"]]])
 
 SLOTS = say([[0, 8191, ["127.0.0.1", 7000, "a"], ["127.0.0.1", 7002, "b"]], [8192, 16383, ["", 7001, "c"]]])
-LOGS = say(["7", ["fairlock_log:{job}"]]) + say(["0", ["fairlock_log:{{x}}", "fairlock_log:x{y}"]])
-SCAN = say(["7", ["fairlock:{job}"]]) + say(["0", ["fairlock:{other}", "fairlock:{x}"]])
-NAMES = SCAN + say("job") + say("other") + say("x{y}")
+LOGS = say(["7", ["fairlock_log:{job}"]], ["0", ["fairlock_log:{{x}}", "fairlo\0ck_log:x{y}", "fairlock_log:x{y}"]], "job", "x{y}")
+NAMES = say(["7", ["fairlock:{job}"]], ["0", ["fairlock:{other}", "fairlock:{x}"]], "job", "other", "x{y}")
 
 INFO = (
     r"# Server\nredis_version:7.0.15\nrun_id:0123456789abcdef\n"
@@ -347,87 +270,54 @@ INFO = (
     r"role:master\nconnected_slaves:2\nslave0:ip=127.0.0.1,port=7003,state=online,offset=42,lag=0\n"
     r"slave1:ip=::1,port=7004,state=wait_bgsave,offset=0,lag=99\n"
 )
-SETTINGS = {
-    "save": "3600 1 300 100",
-    "appendfsync": "everysec",
-    "stop-writes-on-bgsave-error": "yes",
-    "min-replicas-to-write": "1",
-    "maxclients": "10000",
-}
-TIMES = [line for i in range(3) for line in say([str(NOW // 1000), str(1000 * i)])]
 GRANTS = say(1)
 FULL = error("OOM command not allowed when used memory > 'maxmemory'.")
 ALLOWED = say(["", "", ""])
 LACKING = say(["~job +get", "+scan", "LREM, SET"])
 
 
-def doctor_info(settings=SETTINGS, hello=HELLO, grants=GRANTS):
+def doctor_info(save="3600 1 300 100", fsync="everysec", least="1", clients="10000", info=INFO, hello=HELLO, grants=GRANTS):
     """The replies to what doctor asks of a server: HELLO, permissions, INFO, settings, whether it grants, clock."""
-    return (
-        hello + ALLOWED + say(INFO)
-        + [line for pair in settings.items() for line in say(pair)] + grants + TIMES
-    )
+    times = [line for i in range(3) for line in say([str(NOW // 1000), str(1000 * i)])]
+    return hello + ALLOWED + say(info, save, fsync, "yes", least, clients) + grants + times
 
 
-DOCTOR_INFO = doctor_info()
-BAD_SETTINGS = {**SETTINGS, "save": "", "maxclients": "13"}
-HUGE_NUMBERS = [
-    re.sub(r"(connected_clients|maxclients|used_memory|maxmemory|aof_enabled):\d+", r"\g<1>:9223372036854775807", line)
-    for line in doctor_info({**SETTINGS, "maxclients": "9223372036854775807", "min-replicas-to-write": "-9223372036854775808"})
-]
-REPLICA_REFUSES = error("NOAUTH Authentication required.") + END
-REPLICA_TIMES = HELLO + HELLO + TIMES + END
-ONE_LOCK = HELD + QUEUE
+HUGE_NUMBERS = doctor_info(least=str(-(1 << 63)), clients="9223372036854775807",
+                           info=re.sub(r"(clients|memory|aof_enabled):\d+", r"\1:9223372036854775807", INFO))
+ONE_LOCK = ONE + QUEUE
 
 SHOWN = {
-    "A": [text(HELLO, state(row(LONG, LONG, token=LONG, since=LONG))), text(HELLO, HELD, OTHER_LOCK, GRANTS), text(HELLO, HELD, OTHER_LOCK, FULL), text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, SLOTTED, state(row(kept=1), name="other"))],
-    "B": [text(HELLO, HELD, GRANTS), text(HELLO, HELD, FULL), text(HELLO, THEIRS), text(HELLO, ENDLESS), text(HELLO, FREE, KNOWN, GRANTS), text(HELLO, FREE, UNKNOWN), text(HELLO, SLOTTED, GRANTS), text(HELLO, state(row("\"\\", 'a"b\tx\\y\tz\t"\\')), GRANTS)],
-    "C": [text(HELLO, state(row(by="a b\tx\ty\tz \\x1b[2J")))],
-    "D": [text(HELLO, HELD, OTHER_LOCK), text(HELLO, FREE, FREE)],
-    "E": [text(HELLO, HELD, OTHER_LOCK, GRANTS), text(HELLO, HELD, OTHER_LOCK, FULL), text(HELLO, ENDLESS, THEIRS)],
-    "F": [text(HELLO, PAUSE, NAMES, HELD, OTHER_LOCK, GRANTS), text(HELLO, PAUSE, say(["0", []]), error("ERR compiling"), GRANTS)],
-    "G": [
-        text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, NAMES, PAUSE, HELD, GRANTS, END, CLUSTER, say(["0", []]), PAUSE, OTHER_LOCK, FULL),
-        text(CLUSTER, PAUSE, say([]), END),
-        text(CLUSTER, PAUSE, say([[0, 1, [LONG, 7000]]]), END),
-        text(CLUSTER, PAUSE, say([[0, 1]]), END),
-        text(CLUSTER, PAUSE, say([[0, 1, ["h", 70000]]]), END),
+    "status job other": [text(HELLO, state(row(LONG, LONG, token=LONG, since=LONG))), text(HELLO, ONE, OTHER_LOCK, GRANTS),
+                         text(HELLO, FREE, error("WRONGTYPE no hash")), text(HELLO, SLOTTED, state(row(kept=1), name="other"))],
+    "status --raw job": [text(HELLO, state(row(by="a b\tx\t\\\t-"))), text(HELLO, say(["spelled", "{job}"]))],
+    "status --json -o +HELD,LEASE job": [text(HELLO, ENDLESS), text(HELLO, FREE, UNKNOWN), text(HELLO, SLOTTED, GRANTS)],
+    "status --prometheus": [text(HELLO, PAUSE, NAMES, ONE, OTHER_LOCK, FULL), text(HELLO, PAUSE, say(["0", []]), error("ERR compiling"))],
+    "status --watch": [text(HELLO, PAUSE, NAMES, ONE, OTHER_LOCK, END, HELLO, PAUSE, NAMES, ONE, FREE)],
+    "SEEDS status --json": [
+        text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, NAMES, PAUSE, ONE, GRANTS, END, CLUSTER, say(["0", []]), PAUSE, OTHER_LOCK, FULL),
+        text(CLUSTER, PAUSE, error("NOPERM no key S ")),  # once failed
+        *(text(CLUSTER, PAUSE, say(slots), END) for slots in ([], [[0, 1, [LONG, 7000]]], [[0, 1]], [[0, 1, ["h", 70000]]])),
     ],
-    "H": [text(HELLO, PAUSE, NAMES, HELD, OTHER_LOCK, FULL)],
-    "I": [text(HELLO, PAUSE, NAMES, HELD, OTHER_LOCK, END, HELLO, PAUSE, NAMES, HELD, FREE)],
-    "J": [text(HELLO, QUEUE), text(HELLO, say([]))],
-    "K": [text(HELLO, QUEUE)],
-    "L": [text(HELLO, QUEUE)],
-    "M": [text(HELLO, QUEUE, QUEUE)],
-    "N": [text(HELLO, say(["left"])), text(HELLO, say(["unknown"])), text(HELLO, say(["spelled", "{job}"]))],
-    "O": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, error("NOPERM no permissions"))],
-    "P": [text(HELLO, LOG), text(HELLO, NOTHING)],
-    "Q": [text(HELLO, LOG)],
-    "R": [text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 8, [[LONG, LONG]], [[LONG] * 8]])), text(HELLO, LOG, say(([["log", [ENTRIES[0]]]])), LOG, PAUSE, ["_"], PAUSE, LOG)],
-    "S": [text(HELLO, LOG, PAUSE, ["_"], PAUSE, LOG, PAUSE, END, HELLO, ["_"], LOG)],
-    "T": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER), text(HELLO, MANY)],
-    "U": [text(HELLO, LOG), text(HELLO, NOTHING)],
-    "V": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER), text(HELLO, MANY)],
-    "W": [text(HELLO, LOG)],
-    "X": [
-        text(hello(version=LONG, software=LONG), PAUSE, hello(version=LONG, software=LONG, mode=LONG), ALLOWED,
-             say(f"slave0:ip={LONG},port=1\\nmaxmemory_policy:{LONG}")),
-        text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK),
-        text(HELLO, PAUSE, doctor_info(grants=FULL), ALLOWED, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK),
-        text(HELLO, PAUSE, HUGE_NUMBERS, ALLOWED, END, REPLICA_TIMES, REPLICA_TIMES, HELLO, ONE_LOCK),
-        text(HELLO, PAUSE, doctor_info(BAD_SETTINGS), say([]), END, REPLICA_REFUSES, END, HELLO, ENDLESS, QUEUE),
+    "queue job": [text(HELLO, QUEUE), text(HELLO, say([]))],
+    "queue --json -o +WAITING job": [text(HELLO, QUEUE)],
+    "queue --watch job": [text(HELLO, QUEUE, QUEUE)],
+    "queue --remove abc:1 job": [text(HELLO, LEFT), text(HELLO, say(["unknown"]))],
+    "log job": [text(HELLO, LOG), text(HELLO, error("NOPERM no permissions")),
+                text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 8, [[LONG, LONG]], [[LONG] * 8]]))],
+    "log --follow --json job": [text(HELLO, LOG, PAUSE, ["_"], PAUSE, LOG, PAUSE, END, HELLO, ["_"], LOG)],
+    "log --stats job": [text(HELLO, LOG), text(HELLO, NOTHING), text(HELLO, STRANGER), text(HELLO, MANY)],
+    "log --stats --json --since 1h job": [text(HELLO, LOG)],
+    "log --plot --since 1h job": [text(HELLO, LOG), text(HELLO, STRANGER), text(HELLO, MANY)],
+    "SEEDS log --json --since 1w": [text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, LOGS, LOG, STRANGER, END, CLUSTER, say(["0", []]))],
+    "doctor --replicas 1 job": [
+        text(hello(version=LONG, software=LONG), PAUSE, hello(version=LONG, mode=LONG), ALLOWED, say(f"slave0:ip={LONG},port=1\\n")),
+        text(HELLO, PAUSE, doctor_info(grants=FULL), HELLO, ONE_LOCK),
+        text(HELLO, PAUSE, HUGE_NUMBERS, HELLO, ONE_LOCK),
+        text(HELLO, PAUSE, doctor_info(save="", clients="13"), ENDLESS, QUEUE),
         text(HELLO, PAUSE, HELLO, error("NOPERM no permissions to run the 'eval' command"), error("NOPERM info")),
-        text(HELLO, PAUSE, HELLO, say([]), say(INFO)),
     ],
-    "Y": [text(HELLO, PAUSE, DOCTOR_INFO, LACKING, END, REPLICA_REFUSES, REPLICA_TIMES, HELLO, ONE_LOCK)],
-    "Z": [text(HELLO, PAUSE, DOCTOR_INFO, ALLOWED, NAMES, ONE_LOCK, ONE_LOCK, END, REPLICA_REFUSES, REPLICA_TIMES)],
-    **{
-        key: [
-            text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, said, ALLOWED, NAMES, ONE_LOCK, ONE_LOCK, END,
-                 CLUSTER, said, LACKING, say(["0", []]), END, REPLICA_REFUSES, REPLICA_TIMES, REPLICA_REFUSES, REPLICA_TIMES)
-        ]
-        for key, said in {"[": doctor_info(BAD_SETTINGS, hello=CLUSTER), "\\": doctor_info(hello=CLUSTER)}.items()
-    },
-    "]": [text(HELLO, PAUSE, LOGS, say("job"), ["_"], LOG, NOTHING), text(HELLO, PAUSE, LOGS, say("x"), say("x{y}"), STRANGER, LOG)],
-    "^": [text(CLUSTER, PAUSE, SLOTS, END, CLUSTER, LOGS, say("job"), say("x{y}"), LOG, LOG, END, CLUSTER, say(["0", []]))],
+    "doctor --json job": [text(HELLO, PAUSE, HELLO, LACKING, doctor_info()[len(HELLO + ALLOWED):], ONE_LOCK)],
+    "SEEDS doctor": [text(CLUSTER, PAUSE, SLOTS, END,
+                          CLUSTER, doctor_info(save="", hello=CLUSTER, fsync="always"), NAMES, ONE_LOCK, ONE_LOCK, END,
+                          CLUSTER, doctor_info(hello=CLUSTER), say(["0", []]), END)],
 }

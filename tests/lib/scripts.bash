@@ -135,7 +135,7 @@ script() {
 		echo "$1 $2: ${reply[*]}" >&2
 		return 1
 	fi
-	[ -z "${is-}" ] || answered $is
+	[ -z "${is-}" ] || answered "$is"
 }
 
 # script_line NAME ARG...: the same call as a line for redis-cli, which takes many lines at once
@@ -249,8 +249,11 @@ old_data() {
 	done
 }
 
-# answered WORD...: the last answer begins with these words
-answered() { [[ "${reply[*]} " == "$* "* ]] || assert_equal "${reply[*]}" "$*"; }
+# answered WORD...: the last answer begins with these words; * stands for any
+answered() {
+	# shellcheck disable=SC2053 # a pattern
+	[[ "${reply[*]} " == $*\ * ]] || assert_equal "${reply[*]}" "$*"
+}
 
 # between LEAST NUMBER MOST: NUMBER is neither less nor more
 between() {
@@ -680,14 +683,6 @@ turn_of_present_redisson() {
 	acquire anna
 	redisson_waits r1
 	present r1
-	queue_up ben
-	release anna
-}
-
-# It is the turn of r1, a Redisson waiter that is absent, and ben waits behind it.
-turn_of_absent_redisson() {
-	acquire anna
-	redisson_waits r1
 	queue_up ben
 	release anna
 }

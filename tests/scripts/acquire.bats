@@ -4,23 +4,19 @@
 load ../lib/helpers
 load ../lib/scripts
 
-@test "acquire grants a free lock with a token, a time to live, no wait and one hold" {
-	before=$(now_ms)
-	acquire anna lease=20000 is='granted anna'
-	assert_equal "${reply[2]}" "$before"
-	assert_equal "${reply[3]}" 20000
-	assert_equal "${reply[*]:4}" '0 1 x'
-	assert_equal "$(owner) $(cli PTTL job)" 'anna 20000'
+@test "acquire grants a free lock with a token, a time to live, no wait and one hold; asked again, it answers the same" {
+	acquire anna lease=20000 is="granted anna $(now_ms) 20000 0 1 x"
+	later 1000
+	acquire anna again=1 lease=5000 is="granted anna ${token[anna]} 19000"
+	assert_equal "$(owner) $(holds) $(cli PTTL job)" 'anna 1 19000'
+	assert_equal "$(the_events)" granted
 }
 
-@test "acquire answers a repeated request with the same grant and counts one hold" {
-	acquire anna
-	first=${token[anna]}
-	later 1000
-	acquire anna again=1 lease=5000 is="granted anna $first"
-	assert_equal "${reply[3]}" 29000 # what is left of the lease
-	assert_equal "$(holds)" 1
-	assert_equal "$(log_lines | wc -l)" 1
+@test "a token is one more than the one before if the clock was set back" {
+	granted_to_anna
+	release anna
+	later -3600000
+	acquire ben is="granted ben $((token[anna] + 1))"
 }
 
 changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_last_save://p'; }
@@ -37,57 +33,48 @@ changes() { cli INFO persistence | tr -d '\r' | sed -n 's/^rdb_changes_since_las
 	done
 }
 
-@test "acquire puts no braces around a name that has some" {
-	lock='a{b}c'
-	acquire anna is='granted anna'
+@test "a name with braces gets no others, and is refused while its other spelling, without them, is in use" {
+	lock='a{b}c' acquire anna is='granted anna'
 	assert_equal "$(cli KEYS '*' | sort | paste -sd ' ')" 'a{b}c fairlock:a{b}c fairlock_log:a{b}c'
-}
-
-# Going in again
-
-@test "acquire lets a request in again that inherited the holder's id, as that owner and with its token" {
-	acquire anna
-	acquire inner inherited=anna is="granted anna ${token[anna]}"
-	assert_equal "${reply[5]}" 2
-	assert_equal "$(holds)" 2
-}
-
-@test "an inherited owner that holds the lock goes in past the waiters" {
-	acquire anna
-	queue_up ben
-	acquire inner inherited=anna is='granted anna'
-	queue_is ben
-}
-
-@test "a request whose inherited owner holds nothing waits for a held lock" {
-	acquire anna
-	acquire daemon inherited=old is=queued
-	assert_equal "$(owner) $(holds)" 'anna 1'
-}
-
-@test "going in again with a shorter lease leaves the lease as it is" {
-	acquire anna lease=60000
-	acquire inner inherited=anna lease=1000
-	assert_equal "${reply[3]}" 60000
-	assert_equal "$(cli PTTL job)" 60000
-}
-
-# Tokens
-
-@test "a token is one more than the token before if the clock was set back" {
-	acquire anna
-	release anna
-	later -3600000
-	acquire ben
-	assert_equal "${token[ben]}" $((token[anna] + 1))
-}
-
-# Names
-
-@test "acquire refuses a name while its other spelling, without braces, is in use" {
 	acquire anna
 	before=$(digest)
-	lock='{job}' acquire ben
-	answered spelled job
+	lock='{job}' acquire ben is='spelled job'
 	assert_equal "$(digest)" "$before"
+}
+
+@test "a process that inherited the holder's id goes in past the waiters, with its token, and shortens no lease; others wait" {
+	acquire anna lease=60000
+	queue_up ben
+	acquire inner inherited=anna lease=1000 is="granted anna ${token[anna]} 60000 * 2 x"
+	assert_equal "$(holds) $(cli PTTL job)" '2 60000'
+	queue_is ben
+	ask ben inherited=anna is='granted anna * 3 x' # it goes in from the queue
+	queue_is
+	acquire daemon inherited=old is=queued
+}
+
+@test "mode try changes nothing if somebody holds the lock or waits for it, or Redisson holds it" {
+	acquire anna
+	before=$(digest)
+	acquire ben mode=try is='busy anna'
+	assert_equal "$(digest)" "$before"
+	queue_up ben
+	release anna
+	acquire cleo mode=try
+	assert_equal "${reply[*]}" 'busy   -1  0 -1 0'
+	queue_is ben
+	cli FLUSHALL
+	redisson_takes r1
+	acquire ben mode=try is='busy r1'
+	assert_equal "$(cli KEYS '*')" job
+}
+
+@test "acquire answers full if as many waiters as the limit are present, but not to one that is queued" {
+	acquire anna
+	queue_up ben cleo
+	queue_up_dead dora emil
+	acquire fred limit=2 is='full 2'
+	acquire cleo again=1 limit=1 is="queued ${ticket[cleo]}"
+	ask ben limit=0 is="queued ${ticket[ben]}"
+	acquire fred limit=3 is=queued
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Late copies of requests. Their sender has given up the connection and sent the request again over another (strays counts that),
-# and the server reads the old copy last, when the process has ended.
+# and the server reads the old copy last, when the process has ended. tests/fuzz/walk has such copies of all requests.
 
 load ../lib/helpers
 load ../lib/scripts
@@ -22,65 +22,51 @@ essence() {
 	waiting
 }
 
-@test "a first request that comes after the second copy was granted and released gets nothing" {
+@test "a first request gets nothing after another copy was granted and released, or its sender has left, queued or not" {
 	acquire anna again=1 strays=1 is='granted anna'
 	release anna strays=1 is=released
 	late acquire anna
-	acquire ben
-	late acquire anna
-}
-
-@test "a first request that comes after its sender has left gets nothing, whether a copy was queued or not" {
 	acquire zed
-	acquire anna again=1 strays=1 is=queued
-	leave anna strays=1
 	late acquire anna
+	acquire carl again=1 strays=1 is=queued
+	leave carl strays=1
 	leave ben strays=1
+	late acquire carl
 	late acquire ben
 	release zed
-	late acquire anna
+	late acquire carl
 	late acquire ben
 }
 
-@test "a sign of life that comes after its sender was granted the lock and released it gets nothing" {
-	acquire zed
-	queue_up anna
-	release zed
-	come_back anna strays=1 is=granted
+@test "copies of an acquire, a renewal and a release of a slot that come after its release change nothing" {
+	acquire zed want='#2'
+	acquire anna want='#2' strays=1
 	release anna strays=1
-	late ask anna
+	late acquire anna want='#2'
+	late renew anna hold_mode='=2'
+	late release anna
 }
 
-@test "a request to go in again that comes after that hold was released, not the outer one, does not go in" {
-	acquire anna
-	acquire inner inherited=anna again=1 strays=1 is='granted anna'
-	release anna request=inner strays=1 is='released 1'
-	late acquire inner inherited=anna
-}
-
-@test "a late copy of a release, of whatever mode, spares the hold of another process of this owner" {
+@test "a late release, of whatever mode, or leave spares what another process under the same id has, and hands nothing over" {
 	for mode in own unused; do
 		acquire anna
 		release anna again=1 strays=1 mode=$mode is='released 0'
 		acquire anna request=second is='granted anna'
+		present ben
+		acquire ben handed=1
 		late release anna mode=$mode
+		late release anna mode=$mode min=60000
+		told ben ''
+		leave ben strays=1 is=left
+		acquire ben request=second is=queued
+		late leave ben
+		absent ben
 		cli FLUSHALL >/dev/null
 	done
 	acquire anna kind=a
 	release anna request=by-hand mode=any again=1 strays=1 is='released 0'
 	acquire anna request=second kind=a
 	late release anna request=by-hand mode=any
-}
-
-@test "a late release neither hands the lock over nor keeps it for a --min-hold" {
-	acquire anna
-	release anna again=1 strays=1
-	acquire anna request=second
-	present ben
-	acquire ben handed=1
-	late release anna
-	late release anna min=60000
-	told ben ''
 }
 
 @test "a late release by force, removal, stop and forgetting spare the next" {
@@ -105,36 +91,6 @@ essence() {
 	acquire emil
 	late release '' request=forgetter mode=forget
 	[ -n "$(shown started)" ]
-}
-
-@test "a renewal that comes after the release neither lengthens nor takes up a hold" {
-	acquire anna lease=1000
-	renew anna lease=1000 strays=1 is=renewed
-	release anna strays=1
-	late renew anna
-	acquire ben
-	late renew anna
-	assert_equal "$(the_events)" 'granted released granted'
-}
-
-@test "a late leave does not take out another waiter under the same id" {
-	acquire zed
-	acquire anna
-	leave anna strays=1 is=left
-	acquire anna request=second is=queued
-	late leave anna
-}
-
-@test "late copies about a slot change nothing" {
-	acquire zed want='#2'
-	acquire anna want='#2' strays=1
-	acquire ben want='#2' strays=1
-	leave ben strays=1
-	release anna strays=1
-	late acquire anna want='#2'
-	late acquire ben want='#2'
-	late renew anna hold_mode='=2'
-	late release anna
 }
 
 @test "a waiter that a late copy of its first request queued anew has its old place, and leaves none behind" {

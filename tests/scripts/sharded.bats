@@ -37,16 +37,8 @@ outsider() {
 	told cleo 'second 5000,first 20000,0'
 	told dora 'second 5000'
 	absent cleo
+	listen other "$(channel)" "$(channel):other" # but not to its own channel
 	ask dora is='granted dora'
-}
-
-@test "a waiter that listens to other sharded channels but not to its own is absent" {
-	acquire anna
-	queue_up_dead ben
-	queue_up cleo
-	listen other "$(channel)" "$(channel):other"
-	release anna
-	told cleo 0
 }
 
 # It may listen at another node, which SPUBLISH does not reach.
@@ -69,24 +61,19 @@ outsider() {
 	[[ $(cli INFO commandstats) != *cmdstat_publish:* ]]
 }
 
-@test "a holder whose lock is broken is told, whichever subscription it has" {
+@test "clients of plain locks hear of a release, and a holder that its lock is broken, whichever subscription they have" {
+	outsider rita
+	plain outsider paul
 	present anna
 	acquire anna
 	release ben mode=force
 	told anna 0
+	told rita 0
+	told paul 0
 	plain present cleo
 	acquire cleo
 	release ben mode=force request=other
 	told cleo 0
-}
-
-@test "clients of plain locks hear of a release, whichever subscription they have, if the queue is empty" {
-	outsider rita
-	plain outsider paul
-	acquire anna
-	release anna
-	told rita 0
-	told paul 0
 }
 
 # A message that cannot be sent must neither free the lock nor keep it.

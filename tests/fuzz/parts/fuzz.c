@@ -1,6 +1,7 @@
 /* The same locale, time zone and terminal for every target. */
 #include "fuzz.h"
 
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	signal(SIGPIPE, SIG_IGN);
 	setenv("LC_ALL", "C.UTF-8", 1);
+	setlocale(LC_CTYPE, "");
 	setenv("TZ", "UTC", 1);
 	setenv("TERM", "xterm", 1);
 	setenv("COLUMNS", "80", 1);

@@ -2,73 +2,71 @@
  */
 #include "valid.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #define MESSAGE_BYTES 1024
 #define JSON_DEPTH 32
 
+static const char scalar[] = "^(null|true|false|-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?"
+			     "|\"([^\"\\\n]|\\\\([\"\\/bfnrt]|u[0-9a-fA-F]{4}))*\")";
+static const char samples[] =
+	"^((# (HELP|TYPE) [^\n]*|[a-z_]+([{]lock=\"([^\"\\\n]|\\\\[\"\\n])*\"[}])? [-+.0-9e]+)\n)*$";
+
+/* Returns how many bytes at the beginning of a text match, or -1. regex: static, of this pattern.
+ */
+static ptrdiff_t match(regex_t *regex, const char *pattern, const char *text)
+{
+	regmatch_t found;
+
+	if (regex->re_nsub == 0 && regcomp(regex, pattern, REG_EXTENDED) != 0)
+		abort();
+	return regexec(regex, text, 1, &found, 0) == 0 ? found.rm_eo : -1;
+}
+
 /* ---- Characters ---- */
 
-/* Returns how many bytes follow the first byte of a character, and sets the bounds of the second,
- * by the table of the Unicode standard. -1: no character begins so. */
-static int tail_of(unsigned char first, unsigned char *low, unsigned char *high)
+static bool is_control(wchar_t c)
 {
-	*low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-	*high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-	if (first < 0x80)
-		return 0;
-	if (first < 0xc2 || first > 0xf4)
-		return -1;
-	return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+	return c < L' ' || (c >= 0x7f && c < 0xa0);
 }
 
-/* Returns the length of the first character; 0 if it is none. */
-static size_t character(const char *text, const char *end)
+static bool is_surrogate(wchar_t c)
 {
-	const unsigned char *bytes = (const unsigned char *)text;
-	unsigned char low, high;
-	const int tail = tail_of(bytes[0], &low, &high);
-
-	if (tail < 0 || tail >= end - text)
-		return 0;
-	for (int i = 1; i <= tail; i++) {
-		if (bytes[i] < low || bytes[i] > high)
-			return 0;
-		low = 0x80;
-		high = 0xbf;
-	}
-	return (size_t)tail + 1;
+	return c >= 0xd800 && c < 0xe000;
 }
 
-bool valid_text(const char *text, size_t length, const char *controls)
+/* Whether there are valid characters only, no controls but these, and none of `not`. */
+static bool is_text(const char *text, size_t length, const char *controls, const wchar_t * not )
 {
 	const char *end = text + length;
 
 	while (text < end) {
-		const unsigned char *bytes = (const unsigned char *)text;
-		const size_t taken = character(text, end);
-		const bool is_control = bytes[0] < ' ' || bytes[0] == 0x7f ||
-					(bytes[0] == 0xc2 && taken == 2 && bytes[1] < 0xa0);
+		mbstate_t state = {0};
+		wchar_t c;
+		const size_t taken = mbrtowc(&c, text, (size_t)(end - text), &state);
 
-		if (taken == 0 || (is_control && (*text == '\0' || !strchr(controls, *text))))
+		if (taken == 0 || taken > (size_t)(end - text) || is_surrogate(c) || c > 0x10ffff)
+			return false;
+		if ((is_control(c) && (c >= 0x7f || !strchr(controls, (int)c))) || wcschr(not, c))
 			return false;
 		text += taken;
 	}
 	return true;
 }
 
+bool valid_text(const char *text, size_t length, const char *controls)
+{
+	return is_text(text, length, controls, L"");
+}
+
 bool harmless_text(const char *text, size_t length, const char *controls)
 {
-	static const char *const turns[] = {
-		"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202b",
-		"\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069",
-	};
-
-	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++)
-		if (memmem(text, length, turns[i], strlen(turns[i])))
-			return false;
-	return valid_text(text, length, controls);
+	return is_text(text, length, controls,
+		       L"\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"
+		       L"\u2066\u2067\u2068\u2069");
 }
 
 bool valid_messages(const char *text, size_t length)
@@ -91,187 +89,60 @@ bool valid_messages(const char *text, size_t length)
 
 /* ---- JSON ---- */
 
-struct json {
-	const char *at, *end;
-	int depth;
-};
-
-static void skip_blanks(struct json *json)
+static const char *behind_blanks(const char *at)
 {
-	while (json->at < json->end && strchr(" \t\r\n", *json->at) && *json->at)
-		json->at++;
+	return at + strspn(at, " \t\r\n");
 }
 
-static bool take(struct json *json, const char *word)
+/* These return where the value ends that begins there, or NULL: there is none. */
+static const char *behind_scalar(const char *at)
 {
-	const size_t length = strlen(word);
+	static regex_t regex;
+	const ptrdiff_t length = match(&regex, scalar, at);
 
-	if ((size_t)(json->end - json->at) < length || memcmp(json->at, word, length) != 0)
-		return false;
-	json->at += length;
-	return true;
+	return length >= 0 ? at + length : NULL;
 }
 
-static size_t take_digits(struct json *json)
+static const char *behind_value(const char *at, int depth)
 {
-	const char *begin = json->at;
+	const bool is_object = *at == '{';
+	const char bracket = is_object ? '}' : ']';
 
-	while (json->at < json->end && *json->at >= '0' && *json->at <= '9')
-		json->at++;
-	return (size_t)(json->at - begin);
-}
-
-static bool take_number(struct json *json)
-{
-	const char *begin;
-	size_t digits;
-
-	take(json, "-");
-	begin = json->at;
-	digits = take_digits(json);
-	if (digits == 0 || (digits > 1 && *begin == '0'))
-		return false;
-	if (take(json, ".") && take_digits(json) == 0)
-		return false;
-	if (!take(json, "e") && !take(json, "E"))
-		return true;
-	if (!take(json, "+"))
-		take(json, "-");
-	return take_digits(json) > 0;
-}
-
-static bool take_escape(struct json *json)
-{
-	if (json->at == json->end)
-		return false;
-	if (*json->at == 'u') {
-		json->at++;
-		for (int i = 0; i < 4; i++, json->at++)
-			if (json->at == json->end || *json->at == '\0' ||
-			    !strchr("0123456789abcdefABCDEF", *json->at))
-				return false;
-		return true;
-	}
-	return *json->at != '\0' && strchr("\"\\/bfnrt", *json->at++);
-}
-
-static bool take_string(struct json *json)
-{
-	if (!take(json, "\""))
-		return false;
-	while (json->at < json->end && *json->at != '"') {
-		const size_t length = character(json->at, json->end);
-
-		if (length == 0 || (unsigned char)*json->at < ' ')
-			return false;
-		if (*json->at != '\\') {
-			json->at += length;
-			continue;
+	if (!is_object && *at != '[')
+		return behind_scalar(at);
+	at = behind_blanks(at + 1);
+	if (*at == bracket)
+		return at + 1;
+	while (at && depth < JSON_DEPTH) {
+		if (is_object) {
+			at = *at == '"' ? behind_scalar(at) : NULL;
+			at = at ? behind_blanks(at) : NULL;
+			if (!at || *at++ != ':')
+				return NULL;
 		}
-		json->at++;
-		if (!take_escape(json))
-			return false;
+		at = behind_value(behind_blanks(at), depth + 1);
+		at = at ? behind_blanks(at) : NULL;
+		if (at && *at == bracket)
+			return at + 1;
+		at = at && *at == ',' ? behind_blanks(at + 1) : NULL;
 	}
-	return take(json, "\"");
+	return NULL;
 }
 
-static bool take_value(struct json *json);
-
-/* The members of an object, or the elements of an array, behind its first bracket. */
-static bool take_members(struct json *json, bool have_names, const char *bracket)
+bool valid_json(const char *text)
 {
-	skip_blanks(json);
-	if (take(json, bracket))
-		return true;
-	for (;;) {
-		skip_blanks(json);
-		if (have_names) {
-			if (!take_string(json))
-				return false;
-			skip_blanks(json);
-			if (!take(json, ":"))
-				return false;
-		}
-		if (!take_value(json))
-			return false;
-		skip_blanks(json);
-		if (take(json, bracket))
-			return true;
-		if (!take(json, ","))
-			return false;
+	for (text = behind_blanks(text); text && *text;) {
+		text = behind_value(text, 0);
+		text = text ? behind_blanks(text) : NULL;
 	}
-}
-
-static bool take_value(struct json *json)
-{
-	bool result;
-
-	skip_blanks(json);
-	if (json->at == json->end || ++json->depth > JSON_DEPTH)
-		return false;
-	if (take(json, "{"))
-		result = take_members(json, true, "}");
-	else if (take(json, "["))
-		result = take_members(json, false, "]");
-	else if (*json->at == '"')
-		result = take_string(json);
-	else
-		result = take(json, "null") || take(json, "true") || take(json, "false") ||
-			 take_number(json);
-	json->depth--;
-	return result;
-}
-
-bool valid_json(const char *text, size_t length)
-{
-	struct json json = {.at = text, .end = text + length};
-
-	for (skip_blanks(&json); json.at < json.end; skip_blanks(&json))
-		if (!take_value(&json))
-			return false;
-	return true;
+	return text != NULL;
 }
 
 /* ---- Metrics ---- */
 
-/* lock="..."} behind the brace */
-static const char *skip_label(const char *text)
-{
-	static const char name[] = "lock=\"";
-
-	if (strncmp(text, name, strlen(name)) != 0)
-		return NULL;
-	for (text += strlen(name); *text && *text != '"'; text++)
-		if (*text == '\\' && (*++text == '\0' || !strchr("\\\"n", *text)))
-			return NULL;
-	return strncmp(text, "\"} ", 3) == 0 ? text + 2 : NULL;
-}
-
-static bool is_sample(const char *line)
-{
-	const size_t name = strspn(line, "abcdefghijklmnopqrstuvwxyz_");
-	const char *rest = line + name;
-	char *end;
-
-	if (name == 0)
-		return false;
-	if (*rest == '{')
-		rest = skip_label(rest + 1);
-	if (!rest || *rest != ' ' || rest[1] == '\0')
-		return false;
-	strtod(rest + 1, &end);
-	return *end == '\0';
-}
-
 bool valid_metrics(const char *text, size_t length)
 {
-	char *copy = strndup(text, length), *rest = NULL;
-	bool result = copy && valid_text(text, length, "\n");
+	static regex_t regex;
 
-	for (char *line = result ? strtok_r(copy, "\n", &rest) : NULL; line && result;
-	     line = strtok_r(NULL, "\n", &rest))
-		result = strncmp(line, "# HELP ", 7) == 0 || strncmp(line, "# TYPE ", 7) == 0 ||
-			 is_sample(line);
-	free(copy);
-	return result;
+	return valid_text(text, length, "\n") && match(&regex, samples, text) == (ptrdiff_t)length;
 }

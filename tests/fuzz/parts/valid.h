@@ -13,8 +13,8 @@ bool harmless_text(const char *text, size_t length, const char *controls);
 /* Messages: lines of moderate length that begin with "fairlock: ". */
 bool valid_messages(const char *text, size_t length);
 
-/* Texts of JSON, one after another, as RFC 8259 has them. */
-bool valid_json(const char *text, size_t length);
+/* Texts of JSON, one after another, as RFC 8259 has them; harmless_text is true of them. */
+bool valid_json(const char *text);
 
-/* Prometheus's text exposition format, as far as fairlock uses it. */
+/* Prometheus's text exposition format, as far as fairlock uses it; a NUL stands behind it. */
 bool valid_metrics(const char *text, size_t length);

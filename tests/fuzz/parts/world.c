@@ -22,7 +22,6 @@
 #include "cli/options.h"
 #include "fuzz.h"
 #include "lock/hold.h"
-#include "lock/lock_list.h"
 #include "lock/owner.h"
 #include "output/watch.h"
 #include "peers.h"
@@ -49,8 +48,6 @@ int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap
 void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
 int world_signal_fd_open(struct signal_fd *signals,
 			 struct error *err) __asm__("__wrap_signal_fd_open");
-void world_lock_list_find_quickly(struct lock_list *names, const struct server *server) __asm__(
-	"__wrap_lock_list_find_quickly");
 int real_open(const char *path, int flags, ...) __asm__("__real_open");
 int world_open(const char *path, int flags, ...) __asm__("__wrap_open");
 pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
@@ -185,13 +182,6 @@ int world_signal_fd_open(struct signal_fd *signals, struct error *err)
 	(void)err;
 	*signals = (struct signal_fd){.fd = -1};
 	return 0;
-}
-
-/* Completion finds no locks. */
-void world_lock_list_find_quickly(struct lock_list *names, const struct server *server)
-{
-	(void)server;
-	*names = (struct lock_list){0};
 }
 
 /* ---- Files and terminals ---- */
@@ -348,17 +338,9 @@ void world_end(void)
 	world.is_on = false;
 }
 
-static const struct command *find_command(const char *name)
+static int run_command(const char *url, int argc, char **argv)
 {
-	size_t i = 0;
-
-	while (strcmp(all_commands[i]->name, name) != 0)
-		i++;
-	return all_commands[i];
-}
-
-static int run_command(const struct command *command, const char *url, int argc, char **argv)
-{
+	const struct command *command = &front_command;
 	struct options options;
 	struct server server;
 	struct messenger messenger = {.start_ms = clock_ms()};
@@ -403,7 +385,7 @@ int world_run(const char *url, const char *words)
 	while (rest && argc < WORDS)
 		argv[argc++] = fuzz_next(&rest, " ");
 	argv[argc] = NULL;
-	status = run_command(find_command(argv[0]), url, argc - 1, argv + 1);
+	status = run_command(url, argc, argv);
 	free(text);
 	HOLDS(is_in_manual(status));
 	return status;

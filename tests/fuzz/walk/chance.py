@@ -73,7 +73,7 @@ class Chance:
             holder = self.name("c")
             return [["start", holder, {"runs": 9000}]] + [["start", self.name("c"), self.options()] for _ in range(self.crowd)]
         name = self.random.choices(self.names, self.weights)[0]
-        step = getattr(self, name)(world)
+        step = MAKERS[name](self, world)
         return [step] if step else []
 
     # Clients
@@ -101,10 +101,6 @@ class Chance:
             return ["start", self.name("c"), self.options()]
         return None
 
-    def inner(self, world):
-        outer = self.somebody(world, "holds")
-        return ["inner", self.name("i"), outer, {**self.options(), "period": "", "newest": False}]
-
     def redisson(self, world):
         theirs = [client.id for client in world.clients.values() if client.id[0] == "r" and client.is_busy()]
         if len(theirs) < self.redissons or self.maybe(10):
@@ -121,72 +117,39 @@ class Chance:
         who = self.one(theirs)
         return self.one([["break", who], ["kill", who, True], ["hang", who], ["wake", who]])
 
-    def wait(self, world):
-        return ["wait", self.one(self.pauses)]
-
-    def end(self, world):
-        return ["end", self.somebody(world, "holds", ours=False)]
-
-    def quit(self, world):
-        return ["quit", self.somebody(world, "waits")]
-
-    def kill(self, world):
-        return ["kill", self.somebody(world, "waits", "holds", "releases"), self.maybe(50)]
-
-    def hang(self, world):
-        return ["hang", self.somebody(world, "waits", "waits", "holds")]
-
     def wake(self, world):
         hung = [client.id for client in world.clients.values() if client.alive and not client.awake]
         return ["wake", self.one(hung)] if hung else None
 
-    def cut(self, world):
-        return ["cut", self.somebody(world, "waits", "holds", "releases", "leaves"), self.maybe(70), self.maybe(50),
-                self.one([0, 5, 200, 1300, 6000])]
 
-    def late(self, world):
-        return ["late", self.random.randrange(100)] if world.limbo else None
-
-    # Others
-
-    def any(self, world):
-        return ["any", self.name("x"), self.somebody(world, "holds")]
-
-    def force(self, world):
-        return ["force", self.name("x"), self.one(["", self.somebody(world, "holds", ours=False)]), self.maybe(40)]
-
-    def remove(self, world):
-        return ["remove", self.name("x"), self.somebody(world, "waits")]
-
-    def forget(self, world):
-        return ["forget", self.name("x")]
-
-    def stop(self, world):
-        return ["stop", self.name("s"), self.one(["", "", self.somebody(world, "holds")])]
-
-    def show(self, world):
-        return ["show"]
-
-    # The server
-
-    def lose(self, world):
-        return ["lose", self.one([-1, -1, 0, 1, 2, 3, 4, 5, 6])]
-
-    def restart(self, world):
-        return ["restart", self.one(["kept", "kept", "lost", "old"])]
-
-    def copy(self, world):
-        return ["copy"]
-
-    def clock(self, world):
-        return ["clock", self.one([-100000, -1000, 1000, 5000, 100000])]
-
-    def stall(self, world):
-        return ["stall", self.one([500, 3000, 16000, 40000])]
-
-    def memory(self, world):
-        return ["memory", not world.memory_full]
-
-    def damage(self, world):
-        ids = [client.id for client in world.clients.values() if client.is_busy()] or ["nobody"]
-        return ["damage", *damage.choose(self.random, world.look, ids)]
+# Makes the step of this name, for the Chance `c` and the world `w`; None: there is none now.
+MAKERS = {
+    "start": Chance.start,
+    "inner": lambda c, w: ["inner", c.name("i"), c.somebody(w, "holds"), {**c.options(), "period": "", "newest": False}],
+    "redisson": Chance.redisson,
+    "wait": lambda c, w: ["wait", c.one(c.pauses)],
+    "end": lambda c, w: ["end", c.somebody(w, "holds", ours=False)],
+    "quit": lambda c, w: ["quit", c.somebody(w, "waits")],
+    "kill": lambda c, w: ["kill", c.somebody(w, "waits", "holds", "releases"), c.maybe(50)],
+    "hang": lambda c, w: ["hang", c.somebody(w, "waits", "waits", "holds")],
+    "wake": Chance.wake,
+    "cut": lambda c, w: ["cut", c.somebody(w, "waits", "holds", "releases", "leaves"), c.maybe(70), c.maybe(50),
+                         c.one([0, 5, 200, 1300, 6000])],
+    "late": lambda c, w: ["late", c.random.randrange(100)] if w.limbo else None,
+    # what is done to others
+    "any": lambda c, w: ["any", c.name("x"), c.somebody(w, "holds")],
+    "force": lambda c, w: ["force", c.name("x"), c.one(["", c.somebody(w, "holds", ours=False)]), c.maybe(40)],
+    "remove": lambda c, w: ["remove", c.name("x"), c.somebody(w, "waits")],
+    "forget": lambda c, w: ["forget", c.name("x")],
+    "stop": lambda c, w: ["stop", c.name("s"), c.one(["", "", c.somebody(w, "holds")])],
+    "show": lambda c, w: ["show"],
+    # the server
+    "lose": lambda c, w: ["lose", c.one([-1, -1, 0, 1, 2, 3, 4, 5, 6])],
+    "restart": lambda c, w: ["restart", c.one(["kept", "kept", "lost", "old"])],
+    "copy": lambda c, w: ["copy"],
+    "clock": lambda c, w: ["clock", c.one([-100000, -1000, 1000, 5000, 100000])],
+    "stall": lambda c, w: ["stall", c.one([500, 3000, 16000, 40000])],
+    "memory": lambda c, w: ["memory", not w.memory_full],
+    "damage": lambda c, w: ["damage", *damage.choose(
+        c.random, w.look, [client.id for client in w.clients.values() if client.is_busy()] or ["nobody"])],
+}

@@ -142,13 +142,6 @@ def stops(found):
     return [hold[3] for hold in holds], [hold[0] for hold in holds], look_in
 
 
-def shown(words, found):
-    """Who holds the lock, or None: this reader does not tell."""
-    if words[1][0] == "status":
-        return {"holders": {row[0] for row in found["rest"][18]}}
-    return None
-
-
 # Messages
 
 MESSAGE = re.compile(r"granted (?P<token>\d+) (?P<ttl>\d+) (?P<at>\d+) (?P<secret>[0-9a-f]+)(?: (?P<slot>\S+))?"
