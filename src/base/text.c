@@ -195,24 +195,17 @@ int natural_order(const char *a, const char *b)
 	return (unsigned char)a[at] - (unsigned char)b[at];
 }
 
-const char *shell_quote(char *quoted, size_t size, const char *word)
-{
-	static const char plain[] = LETTERS DIGITS "_./:@%+=-";
-	const char *mark = *word && word[strspn(word, plain)] == '\0' ? "" : "'";
-	size_t length = (size_t)snprintf(quoted, size, "%s", mark);
-
-	for (; *word && length + 6 < size; word++)
-		length += (size_t)snprintf(quoted + length, size - length, "%.*s",
-					   *word == '\'' ? 4 : 1, *word == '\'' ? "'\\''" : word);
-	snprintf(quoted + length, size - length, "%s", mark);
-	return *word ? NULL : quoted;
-}
-
 const char *shell_name(char *quoted, size_t size, const char *name)
 {
-	const size_t dashes = (size_t)snprintf(quoted, size, *name == '-' ? "-- " : "");
+	static const char plain[] = LETTERS DIGITS "_./:@%+=-";
+	const char *mark = *name && name[strspn(name, plain)] == '\0' ? "" : "'";
+	size_t length = (size_t)snprintf(quoted, size, "%s%s", *name == '-' ? "-- " : "", mark);
 
-	if (!shell_quote(quoted + dashes, size - dashes, name))
+	for (; *name && length + 6 < size; name++)
+		length += (size_t)snprintf(quoted + length, size - length, "%.*s",
+					   *name == '\'' ? 4 : 1, *name == '\'' ? "'\\''" : name);
+	snprintf(quoted + length, size - length, "%s", mark);
+	if (*name)
 		snprintf(quoted, size, "NAME");
 	return quoted;
 }

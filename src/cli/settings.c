@@ -486,7 +486,9 @@ static int check_together(const struct options *options, const struct command *c
 	return 0;
 }
 
-int options_settle(struct options *options, const struct command *command, struct error *err)
+/* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
+ * -1 with STATUS_USAGE or STATUS_CONFIG. */
+static int options_settle(struct options *options, const struct command *command, struct error *err)
 {
 	const char *ci = getenv("CI");
 

@@ -16,7 +16,7 @@
 #define ROWS_AT 18
 
 /* A longer name does not go into a message as a word for a shell. */
-#define QUOTED_MAX_BYTES 46
+#define QUOTED_MAX_BYTES 49
 
 int owner_call_make(struct owner_call *call, const struct request *request, struct error *err)
 {
@@ -62,7 +62,6 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 
 static int say_who_you_are(const struct owner_call *call, const char *verb, struct error *err)
 {
-	const char *name = call->lock.keys.name;
 	char quoted[QUOTED_MAX_BYTES];
 
 	if (reply_count(call->client.reply) > ROWS_AT && !*reply_text(call->client.reply, 0))
@@ -72,10 +71,9 @@ static int say_who_you_are(const struct owner_call *call, const char *verb, stru
 		return fail(err, STATUS_USAGE,
 			    "cannot %s lock %s: say who you are: --owner ID, as acquire printed it",
 			    verb, call->lock.keys.shown);
-	if (!shell_quote(quoted, sizeof(quoted), name))
-		strcpy(quoted, "NAME");
-	return fail(err, STATUS_USAGE, "cannot %s without an owner: fairlock %s --owner %s %s%s",
-		    verb, verb, *call->by_hand, *name == '-' ? "-- " : "", quoted);
+	return fail(err, STATUS_USAGE, "cannot %s without an owner: fairlock %s --owner %s %s",
+		    verb, verb, *call->by_hand,
+		    shell_name(quoted, sizeof(quoted), call->lock.keys.name));
 }
 
 /* A script must not give back the hold of another job: a shell with job control gives each command
