@@ -3,10 +3,6 @@
 
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/history
-
-setup_file() { start_server; }
-setup() { begin; }
 
 # waits NAME [OPTION...]: `wrap OPTION... job` waits, and writes its NAME into `order` when it runs. Sets WAITER; its
 # messages come into `said.NAME`.
@@ -60,24 +56,4 @@ place() {
 	ends_with 0 "$holder"
 	ends_with 0 "$WAITER"
 	assert_equal "$(paste -sd ' ' order)" 'holder new'
-}
-
-@test "--supersede goes neither with --no-wait, --skip, --slots and --shared nor into variables and files" {
-	local option
-
-	for option in --no-wait --skip '--slots 2' --shared; do
-		# shellcheck disable=SC2086
-		run -64 "$FAIRLOCK" wrap --supersede $option job touch ran
-		assert_line --index 0 "fairlock: cannot use option '${option% 2}': it does not go with --supersede"
-	done
-	run -64 "$FAIRLOCK" wrap -w 0 --supersede job touch ran
-	assert_line --index 0 "fairlock: cannot use option '--supersede': it does not go with --wait 0"
-	FAIRLOCK_WAIT=0 run -64 "$FAIRLOCK" wrap --supersede job touch ran
-	run -64 "$FAIRLOCK" acquire --supersede job
-	assert_line --index 0 "fairlock: cannot use option '--supersede': only wrap has it"
-	FAIRLOCK_SUPERSEDE=yes run -0 "$FAIRLOCK" wrap --shared job true
-	echo supersede = yes >conf
-	run -78 "$FAIRLOCK" wrap --config conf job touch ran
-	assert_output --partial 'a file cannot set --supersede'
-	assert [ ! -e ran ]
 }

@@ -397,3 +397,11 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	run -69 "$FAIRLOCK" status 2 --color
 	run -69 "$FAIRLOCK" status --color -- never
 }
+
+@test "an option is refused beside a setting that excludes it, and the message says where that setting is from" {
+	echo 'once-per = 1h' >"$HOME/conf"
+	FAIRLOCK_ONCE_PER=1h refused wrap --once-ok 1h x true because 'cannot use --once-ok: it does not go with the once-per of FAIRLOCK_ONCE_PER'
+	FAIRLOCK_ONCE_PER=1h refused wrap --also b x true because 'cannot use --also: it does not go with the once-per of FAIRLOCK_ONCE_PER'
+	refused wrap --config "$HOME/conf" --once-ok 1h x true because "it does not go with the once-per of $HOME/conf:1"
+	FAIRLOCK_WAIT=0 refused wrap --supersede x true because 'it does not go with'
+}
