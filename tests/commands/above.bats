@@ -40,25 +40,23 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	assert_line --regexp "^$ENDLESS\$"
 }
 
-@test "with -n and --skip the lock of the wrap above is busy" {
-	run -75 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) wrap -n job true"
-	assert_output --partial 'cannot get lock job: held by sh -c'
-	run -0 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) wrap --skip job echo ran"
-	assert_output ''
-}
+@test "the lock above is busy with -n and --skip, and in a slot the wait ends with 64 if no slot can become free" {
+	local status outer inner shown
 
-@test "inside a slot, it ends with 64 if no slot can become free for it" {
-	local slots
-
-	for slots in '1 1' '3 4' 'db1 db1'; do
-		run -64 timeout -k 1 20 "$FAIRLOCK" wrap --slots "${slots% *}" job sh -c "$(stranger) wrap --slots ${slots#* } job true"
-		assert_line --regexp "^$ENDLESS\$"
-	done
-	run -64 timeout -k 1 20 "$FAIRLOCK" wrap --shared job sh -c "$(stranger) wrap job true"
-	run -0 timeout -k 1 20 "$FAIRLOCK" wrap --slots 2 job sh -c "$(stranger) wrap --slots 2 job echo in"
-	assert_output in
-	run -0 timeout -k 1 20 "$FAIRLOCK" wrap --shared job sh -c "$(stranger) wrap --shared job echo in"
-	assert_output in
+	while IFS='|' read -r status outer inner shown; do
+		# shellcheck disable=SC2086
+		run "-$status" timeout -k 1 20 "$FAIRLOCK" wrap $outer job sh -c "$(stranger) wrap $inner"
+		assert_line --index 0 --regexp "$shown"
+	done <<-END
+		75||-n job true|cannot get lock job: held by sh -c
+		0||--skip job true; echo skipped|^skipped$
+		64|--slots 1|--slots 1 job true|^$ENDLESS$
+		64|--slots 3|--slots 4 job true|^$ENDLESS$
+		64|--slots db1|--slots db1 job true|^$ENDLESS$
+		64|--shared|job true|^$ENDLESS$
+		0|--slots 2|--slots 2 job echo in|^in$
+		0|--shared|--shared job echo in|^in$
+	END
 }
 
 has_holder() { [ "$(cli EXISTS "$1")" = 1 ]; }

@@ -59,16 +59,23 @@ setup_steps() {
 }
 
 @test "each command tells with -v where it has the URL from" {
-	run -69 "$FAIRLOCK" wrap -v -u unix:/nowhere job true
-	assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"
+	local words from
+
 	echo "url = unix:/nowhere" >conf
-	run -69 env -u FAIRLOCK_URL "$FAIRLOCK" wrap -v --config conf job true
-	assert_line --regexp "^${step}the server is unix:/nowhere \(conf:1\)$"
-	for command in acquire renew release status queue log doctor; do
-		run "$FAIRLOCK" "$command" -v -u unix:/nowhere --owner x job
-		run "$FAIRLOCK" "$command" -v -u unix:/nowhere job
-		assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"
-	done
+	while IFS='|' read -r words from; do
+		# shellcheck disable=SC2086
+		run env -u FAIRLOCK_URL "$FAIRLOCK" $words job
+		assert_line --regexp "^${step}the server is unix:/nowhere \($from\)$"
+	done <<-'END'
+		acquire -v --config conf|conf:1
+		acquire -v -u unix:/nowhere|--url
+		renew -v --owner 1:1 -u unix:/nowhere|--url
+		release -v --owner 1:1 -u unix:/nowhere|--url
+		status -v -u unix:/nowhere|--url
+		queue -v -u unix:/nowhere|--url
+		log -v -u unix:/nowhere|--url
+		doctor -v -u unix:/nowhere|--url
+	END
 }
 
 @test "status, queue, log, doctor, renew and release tell with -v the server's own words of an error" {
