@@ -27,11 +27,6 @@ section() {
 	awk -v name="$1" '/^\.Sh / { on = substr($0, 5) == name; next } on' "$2"
 }
 
-# pages: prints the names of the pages, such as fairlock.1
-pages() {
-	(cd "$MANUAL" && printf '%s\n' ./*.[1-9] | cut -c 3-)
-}
-
 # The tests compare options as lines "COMMAND -x --long ARG", without -x or ARG if there is none.
 
 # Each command has the options of its own help, and those of the server, which `fairlock --help` has.
@@ -80,25 +75,16 @@ table_rows() {
 		sed -nE "/SOURCE_ALL|SOURCE_$1/s/^\"([a-z-]+)\".*/\1/p"
 }
 
-@test "--help and the manual list the same options for each command" {
-	same options "$(help_options)" "$(manual_options)"
+@test "the option table, --help, the manual and completion have the same options for each command" {
+	same table "$(table_rows FLAG)" "$(help_options | sed -E 's/.* --([a-z-]+).*/\1/')"
+	same manual "$(help_options)" "$(manual_options)"
+	same completion "$(help_options | sed -E 's/ -[^-]( |$)/\1/')" "$(completed_options)"
 }
 
-@test "--help and completion list the same options for each command" {
-	same options "$(help_options | sed -E 's/ -[^-]( |$)/\1/')" "$(completed_options)"
-}
-
-@test "--help lists exactly the options that the option table has as flags" {
-	same options "$(table_rows FLAG)" "$(help_options | sed -E 's/.* --([a-z-]+).*/\1/')"
-}
-
-@test "fairlock(1) lists exactly the variables that the option table has" {
+@test "fairlock(1) lists exactly the variables, and fairlock.conf(5) exactly the keys, that the option table has" {
 	own='FAIRLOCK_(NAME|OWNER|TOKEN|HELD)$'
 	same variables "$(table_rows ENVIRONMENT | tr 'a-z-' 'A-Z_' | sed 's/^/FAIRLOCK_/')" \
 		"$(section ENVIRONMENT "$MANUAL/fairlock.1" | grep -oE 'FAIRLOCK_[A-Z_]+' | grep -vE "$own")"
-}
-
-@test "fairlock.conf(5) lists exactly the keys that the option table has" {
 	same keys "$(table_rows FILE)" "$(section KEYS "$MANUAL/fairlock.conf.5" | sed -nE 's/^\.It Ic ([a-z-]+) = .*/\1/p')"
 }
 
@@ -106,21 +92,16 @@ table_rows() {
 	commands=$("$FAIRLOCK" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 	same 'commands of this test' "$commands" "${COMMANDS// /$'\n'}"
 	same description "$commands" "$(section DESCRIPTION "$MANUAL/fairlock.1" | sed -n 's/^\.It Cm //p')"
-	same pages "$commands" "$(pages | sed -n 's/^fairlock-\(.*\)\.1$/\1/p')"
+	same pages "$commands" "$(ls "$MANUAL" | sed -n 's/^fairlock-\(.*\)\.1$/\1/p')"
 	same completion "$commands"$'\nhelp\nversion' "$("$FAIRLOCK" --complete '' | cut -f1)"
-}
-
-# synopsis COMMAND: prints the lines of its page's SYNOPSIS
-synopsis() {
-	mandoc -T ascii "$MANUAL/fairlock-$1.1" | col -b | expand |
-		sed -nE '/^SYNOPSIS/,/^DESCRIPTION/s/^ +(fairlock [a-z].*)/\1/p' | sed 's/ \.\.\./.../g'
 }
 
 @test "--help and the manual name the same operands" {
 	for command in $COMMANDS; do
 		# The manual has a second line for wrap with -c.
 		same "operands of $command" "$("$FAIRLOCK" "$command" --help | sed -n 's/^Usage: //p')" \
-			"$(synopsis "$command" | sed '/ -c STR$/d')"
+			"$(mandoc -T ascii "$MANUAL/fairlock-$command.1" | col -b | expand |
+				sed -nE '/^SYNOPSIS/,/^DESCRIPTION/s/^ +(fairlock [a-z].*)/\1/p' | sed 's/ \.\.\./.../g; / -c STR$/d')"
 	done
 }
 
@@ -140,20 +121,14 @@ statuses() {
 	done
 }
 
-@test "the manual names exactly the columns that each command knows" {
-	for command in status queue log; do
-		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
-		same "columns of $command" "$known" "$(section COLUMNS "$MANUAL/fairlock-$command.1" |
-			grep '^\.It ' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
-	done
-}
-
-@test "-o help says what each column is, and --help and completion name the same columns" {
+@test "-o help says what each column is; the manual, --help and completion name the same columns" {
 	for command in status queue log; do
 		run -0 "$FAIRLOCK" "$command" -o help
 		run ! grep -vE '^[A-Z_]+ +[a-z]' <<<"$output"
 		[ "$(wc -L <<<"$output")" -lt 80 ]
 		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
+		same "manual of $command" "$known" "$(section COLUMNS "$MANUAL/fairlock-$command.1" |
+			grep '^\.It ' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
 		same "help of $command" "$known" "$("$FAIRLOCK" "$command" --help |
 			sed -nE '/^Columns /,/^DUR: /{/^DUR: /,$d; s/^Columns .*: //; p}' | tr -d ' ' | tr , '\n' | grep .)"
 		same "completion of $command" "$known" "$("$FAIRLOCK" --complete "$command" -o '' | cut -f 1 | grep -vx help)"
@@ -161,8 +136,7 @@ statuses() {
 }
 
 @test "mandoc finds no mistake in the manual" {
-	run mandoc -T lint -W warning "$MANUAL"/*.[1-9]
-	assert_success
+	run -0 mandoc -T lint -W warning "$MANUAL"/*.[1-9]
 }
 
 @test "the pages and sections that --help and messages refer to exist" {
