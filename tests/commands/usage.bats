@@ -178,47 +178,31 @@ all_refused() {
 }
 
 @test "options that exclude each other are refused, and the message names both" {
-	local command option other
+	local command option other options
 
-	while read -r command option other; do
-		# shellcheck disable=SC2046,SC2086
-		run -64 "$FAIRLOCK" $command $other $option x $([ $command != wrap ] || echo true)
-		assert_line --index 0 "fairlock: cannot use option '${option%%=*}': it does not go with ${other%%=*}"
+	while read -r command other options; do
+		for option in $options; do
+			# shellcheck disable=SC2046
+			run -64 "$FAIRLOCK" "$command" "$option" "$other" x $([ "$command" != wrap ] || echo true)
+			assert_line --index 0 --regexp "^fairlock: cannot use option '(${option%%=*}': it does not go with ${other%%=*}|${other%%=*}': it does not go with ${option%%=*})$"
+		done
 	done <<-'END'
-		wrap --wait=5s --no-wait
-		wrap --wait=5s --skip
-		wrap --conflict-exit-code=3 --skip
-		wrap --slots=2 --shared
+		wrap --wait=5s --no-wait --skip
+		wrap --skip --conflict-exit-code=3 --supersede
+		wrap --slots=2 --shared --supersede --also=b
+		wrap --once-ok=1h --once-per=1h --also=b
+		wrap --also=b --shared --supersede --once-per=1d
+		wrap --supersede --no-wait --shared
 		acquire --slots=2 --shared
-		wrap --once-per=1h --once-ok=1h
-		wrap --slots=3 --also=b
-		wrap --shared --also=b
-		wrap --supersede --also=b
-		wrap --once-ok=1d --also=b
-		wrap --once-per=1d --also=b
-		wrap --no-wait --supersede
-		wrap --skip --supersede
-		wrap --slots=2 --supersede
-		wrap --shared --supersede
-		release --force --stop
-		release --force --forget-run
-		release --owner=1:1 --slot=1 --stop
-		status --raw --json
-		status --json --prometheus
-		status --raw --prometheus
-		status --noheadings --prometheus
-		status --output=NAME --prometheus
-		status --watch --prometheus
-		status --quiet --prometheus
-		queue --json --watch
-		queue --raw --watch
-		queue --remove=a:1 --watch
-		log --follow --stats
-		log --sort=TIME --follow
-		log --stats --plot
-		log --lines=3 --stats
-		log --lines=3 --plot
+		release --force --stop --forget-run
+		status --json --raw
+		status --prometheus --json --raw --noheadings --output=NAME --watch --quiet
+		queue --watch --json --raw --remove=a:1
+		log --follow --stats --sort=TIME
+		log --plot --stats --lines=3
+		log --stats --lines=3
 	END
+	refused release --stop --slot 1 --owner 1:1 x because "'--owner': it does not go with --slot"
 }
 
 @test "common wrong guesses are answered with the right command, option or column" {

@@ -43,14 +43,9 @@ starts_long_backup() {
 
 # owns_repository COUNT: succeeds if so many runs of restic have locked the repository. While restic writes a lock, its file has
 # another name.
-owns_repository() {
-	[ "$(find repository/locks -type f ! -name '*-tmp-*' | wc -l)" = "$1" ]
-}
+owns_repository() { [ "$(find repository/locks -type f ! -name '*-tmp-*' | wc -l)" = "$1" ]; }
 
-# has_snapshots COUNT
-has_snapshots() {
-	[ "$(find repository/snapshots -type f | wc -l)" = "$1" ]
-}
+has_snapshots() { [ "$(find repository/snapshots -type f | wc -l)" = "$1" ]; }
 
 @test "restic-nightly runs backups together, prune alone behind them, and a later backup behind prune" {
 	local second third
