@@ -46,16 +46,19 @@ offers() {
 }
 
 @test "completion leaves files and commands to the shell" {
-	run "$FAIRLOCK" --complete -v --config ''
-	assert_output $'\tfiles 0'
-	run "$FAIRLOCK" --complete wrap --config=/etc/
-	assert_output $'\tfiles 9'
-	run "$FAIRLOCK" --complete wrap -n x ''
-	assert_output $'\tcommand 3'
-	run "$FAIRLOCK" --complete -v wrap x -- git --ver
-	assert_output $'\tcommand 4'
-	run "$FAIRLOCK" --complete wrap -c true x ''
-	assert_output ''
+	local words shown
+
+	while IFS='|' read -r words shown; do
+		# shellcheck disable=SC2086
+		run -0 "$FAIRLOCK" --complete ${words% *} "${words##* }"
+		assert_output "${shown:+$'\t'$shown}"
+	done <<-'END'
+		-v --config |files 0
+		wrap --config=/etc/|files 9
+		wrap -n x |command 3
+		-v wrap x -- git --ver|command 4
+		wrap -c true x |
+	END
 }
 
 @test "completion offers the names of locks of the server that the command line gives, where a NAME may stand" {

@@ -103,13 +103,6 @@ has_command() {
 	assert_equal "$(ended)" '[[143,"lost"],[143,"wrap died"]]'
 }
 
-@test "log knows no status of a lock of acquire that a wrap went into and gave back last" {
-	owner=$("$FAIRLOCK" acquire job)
-	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
-	is_free job
-	assert_equal "$(ended)" '[[null,null]]'
-}
-
 @test "log shows the slot of each event of a hold: grant, release, expiry, and break by force" {
 	"$FAIRLOCK" wrap --slots db1,db2 job true
 	"$FAIRLOCK" acquire --slots db1,db2 --lease 1s job >/dev/null
@@ -299,22 +292,4 @@ shows_others() {
 			iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null || fail "$form: $output"
 		done
 	done
-}
-
-@test "log refuses keys of other types with 78, and leaves them alone" {
-	local form other
-
-	while read -r other form; do
-		cli FLUSHALL >/dev/null
-		cli SET "$other" precious >/dev/null
-		# shellcheck disable=SC2086
-		run -78 timeout 20 "$FAIRLOCK" log $form job
-		assert_equal "$(cli GET "$other")" precious
-	done <<-'END'
-		fairlock_log:{job}
-		fairlock_log:{job} --follow
-		fairlock:{job} --stats
-		redisson_lock_queue:{job} --stats
-		job --plot
-	END
 }

@@ -54,20 +54,6 @@ STAY='echo $$ >pid; exec sleep 600'
 		"$(printf '%s\n' "$once" "$long" | sort -n | paste -sd , | sed 's/.*/[&]/')"
 }
 
-@test "a run that fails lets the next waiter run, and the others wait for that" {
-	local last
-
-	background "$FAIRLOCK" wrap --once-ok 1h job sh -c "$GO; exit 1"
-	wait_until "$FAIRLOCK" status -q job
-	join_waiters --once-ok 1h job sh -c 'sleep 0.5; echo second >>ran'
-	last=$WAITER
-	join_waiters --once-ok 1h job sh -c 'echo third >>ran'
-	touch go
-	ends_with 0 "$last"
-	ends_with 0 "$WAITER"
-	assert_equal "$(cat ran)" second
-}
-
 @test "124, a signal, a lost lock and a COMMAND that cannot be executed are no success" {
 	run -124 "$FAIRLOCK" wrap --max-hold 1s job sh -c 'trap "exit 0" TERM; while :; do sleep 0.05; done'
 	run "$FAIRLOCK" wrap job sh -c 'kill -KILL $$'

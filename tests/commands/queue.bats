@@ -3,6 +3,7 @@
 
 load ../lib/helpers
 load ../lib/one_server
+load ../lib/holders
 
 # queue .FILTER: prints this part of the queue of "job" as JSON
 queue() { "$FAIRLOCK" queue --json job | jq -c ".queue$1"; }
@@ -65,14 +66,10 @@ join_queue() {
 
 @test "queue shows what each waiter wants: the lock alone, a shared hold, one of so many slots, or of these" {
 	hold job
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
-	background "$FAIRLOCK" wrap --shared job true
-	wait_until in_queue job 2
-	background "$FAIRLOCK" wrap --slots 3 job true
-	wait_until in_queue job 3
-	background "$FAIRLOCK" wrap --slots 'db1,a"b,c\d,é' job true
-	wait_until in_queue job 4
+	join_waiters job true
+	join_waiters --shared job true
+	join_waiters --slots 3 job true
+	join_waiters --slots 'db1,a"b,c\d,é' job true
 	assert_equal "$(queue '|map([.mode, .slots])')" \
 		'[["exclusive",null],["shared",null],["slots",3],["slots",["db1","a\"b","c\\d","é"]]]'
 	assert_equal "$(columns MODE,SLOTS job)" $'exclusive -\nshared -\nslots 3\nslots db1,a"b,c\\x5cd,é'

@@ -143,18 +143,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	nothing_left
 }
 
-@test "-n ends with 75 at once when no slot is free, and leaves no trace" {
-	join_holders --slots 2 job
-	join_holders --slots 2 job
-	cli DEL 'fairlock_log:{job}' >/dev/null
-	run -75 "$FAIRLOCK" wrap -n --slots 2 job touch ran
-	run -75 "$FAIRLOCK" acquire -n --slots 2 job
-	run -75 "$FAIRLOCK" wrap -n --shared job touch ran
-	[ ! -e ran ]
-	assert_equal "$(cli EXISTS 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock_log:{job}')" 0
-	run -0 "$FAIRLOCK" wrap -n --slots other job true
-}
-
 @test "--min-hold keeps its slot, not those of the others, and not the shared hold of the others" {
 	# shellcheck disable=SC2016
 	local print='echo "$FAIRLOCK_SLOT"'

@@ -48,12 +48,6 @@ rows() { "$FAIRLOCK" status --raw --noheadings -o "$2" "$1"; }
 	wait_until waiters 0
 }
 
-@test "status refuses a name that shares keys with a name in use" {
-	"$FAIRLOCK" acquire '{job}'
-	run -64 "$FAIRLOCK" status job
-	assert_line --index 0 "fairlock: cannot use the name job: it shares keys with lock {job}, which is in use"
-}
-
 @test "status shows a lock that --min-hold keeps as kept, until when, and without its holder that is gone" {
 	local until
 

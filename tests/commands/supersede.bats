@@ -46,14 +46,3 @@ place() {
 	assert_equal "$(cli HKEYS 'fairlock:{job}' | grep -c '^w:')" 0
 	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log[] | select(.event == "superseded").pid')" "$old"
 }
-
-@test "a holder with --supersede goes on, and a new one waits for it" {
-	background "$FAIRLOCK" wrap --supersede job sh -c 'until [ -e go ]; do sleep 0.05; done; echo holder >>order'
-	holder=$!
-	wait_until "$FAIRLOCK" status -q job
-	waits new --supersede
-	touch go
-	ends_with 0 "$holder"
-	ends_with 0 "$WAITER"
-	assert_equal "$(paste -sd ' ' order)" 'holder new'
-}

@@ -67,21 +67,3 @@ setup_steps() {
 	run -69 env -u FAIRLOCK_URL "$FAIRLOCK" wrap -v --config conf job true
 	assert_line --regexp "^${step}the server is unix:/nowhere \(conf:1\)$"
 }
-
-@test "status, queue, log, doctor, renew and release tell with -v the server's own words of an error" {
-	local cause="cannot use .*: this user may not run 'evalsha'; see fairlock doctor"
-
-	cli ACL SETUSER clerk on nopass '~*' '&*' +@all -evalsha >/dev/null
-	FAIRLOCK_URL="$FAIRLOCK_URL?user=clerk"
-	export FAIRLOCK_PASSWORD=x
-	for command in status queue log 'renew --owner 1:1' 'release --owner 1:1'; do
-		# shellcheck disable=SC2086
-		run -77 "$FAIRLOCK" $command -v job
-		assert_line --regexp "^${step}the server says: NOPERM .*evalsha.*$"
-		assert_line --regexp "^fairlock: $cause$"
-	done
-	run "$FAIRLOCK" doctor -v job
-	assert_line --regexp "^${step}the server says: NOPERM .*evalsha.*$"
-	run -77 "$FAIRLOCK" status job
-	refute_output --partial 'the server says'
-}

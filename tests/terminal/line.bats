@@ -148,17 +148,6 @@ setup() {
 	wait_until shows '^>'
 }
 
-@test "wrap stops COMMAND when the lock is lost even if Ctrl-S has stopped the terminal" {
-	terminal
-	type_line 'clear; "$FAIRLOCK" wrap -k 200ms job sh -c "echo \$\$ >pid; exec sleep 600"'
-	wait_until test -s pid
-	press C-s
-	"$FAIRLOCK" release --force job
-	wait_until ended "$(<pid)"
-	press C-q
-	wait_until shows '^>'
-}
-
 @test "a waiter asks the server for its line once a second at most, even if the terminal's size changes often" {
 	hold job
 	monitor_requests
