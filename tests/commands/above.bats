@@ -19,9 +19,7 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 		assert_line '0 waiters'
 	done
 	nothing_left
-}
-
-@test "the wrap above may be farther up, and hold several locks" {
+	# farther up, and with several locks
 	# shellcheck disable=SC2016
 	run -64 timeout -k 1 20 "$FAIRLOCK" wrap --also other job sh -c '(setsid --wait "$FAIRLOCK" wrap third sh -c "$1 wrap job true"; exit $?)' - "$(stranger)"
 	assert_line --regexp "^$ENDLESS\$"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The option table, --help, completion, the manual and the README say the same. No server is needed.
+# The option table, --help, completion and the manual say the same, and the links in the manual lead somewhere.
 
 load ../lib/helpers
 
@@ -163,4 +163,25 @@ statuses() {
 	while read -r fault; do
 		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*/*.bats || fail "there is none for $fault"
 	done <faults
+}
+
+@test "every link in the pages in HTML leads to a page and a place that exist" {
+	local page link target anchor count=0
+
+	command -v mandoc >/dev/null || skip 'there is no mandoc here'
+	"$MANUAL/html" html >/dev/null
+	cd html
+	for page in *.html; do
+		for link in $(grep -oE '(href|src|srcset)="[^"]*"' "$page" | cut -d '"' -f 2 | sort -u); do
+			count=$((count + 1))
+			# Pages of other projects, such as "crontab.5".
+			[[ ! $link =~ ^https://manpages\.debian\.org/[a-z-]+\.[1-8]$ || $link = */fairlock* ]] || continue
+			target=${link%%#*}
+			[ -e "${target:-$page}" ] || fail "$page: $link leads nowhere"
+			[[ $link = *'#'* ]] || continue
+			anchor=${link#*#}
+			grep -qF " id=\"$anchor\"" "${target:-$page}" || fail "$page: $link leads nowhere"
+		done
+	done
+	[ "$count" -gt 150 ] || fail "only $count"
 }

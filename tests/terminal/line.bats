@@ -25,16 +25,6 @@ setup() {
 	pieces 1
 }
 
-@test "the waiting line shows how many slots are held, and of how many that the waiter wants" {
-	for _ in 1 2 3; do "$FAIRLOCK" acquire --lease 1h --slots 3 job >/dev/null; done
-	terminal 120
-	type_line 'clear; "$FAIRLOCK" wrap --slots 3 job echo got it'
-	wait_until shows '^fairlock: job: place 1 of 1, waited [0-9]+s, all 3 slots are held, the next lease ends in [0-9]+m[0-9]*s?$'
-	press C-c
-	type_line 'clear; "$FAIRLOCK" wrap job echo got it'
-	wait_until shows '^fairlock: job: place 1 of 1, waited [0-9]+s, 3 slots are held, the next lease ends in [0-9]+m[0-9]*s?$'
-}
-
 @test "the waiting line of a lock that --min-hold keeps says until when, and after which command" {
 	"$FAIRLOCK" wrap --min-hold 1h job true
 	held_by "$backup" 700000
