@@ -5,6 +5,12 @@ load ../lib/helpers
 load ../lib/permissions
 load ../lib/doctor
 
+# judges STATUS SEVERITY CHECK WORDS [OPTION...]: doctor OPTION... ends with STATUS, and has this finding
+judges() {
+	doctor "$1" "${@:5}"
+	finds "$2" "$3" "$4"
+}
+
 # ---- Servers and locks ----
 
 @test "doctor finds nothing worse than notes on a good server, and ends with 0" {
@@ -80,8 +86,7 @@ set_as_told() {
 	done
 	crowded() { [ "$(cli INFO clients | sed -n 's/^connected_clients:\([0-9]*\).*/\1/p')" -ge 28 ]; }
 	wait_until crowded
-	doctor 1 -u "redis://127.0.0.1:$port"
-	finds warning connections 'of 32'
+	judges 1 warning connections 'of 32' -u "redis://127.0.0.1:$port"
 }
 
 @test "doctor finds a lock without a time to live and waiters that are gone, and its remedies remove them" {
@@ -97,13 +102,11 @@ set_as_told() {
 	redisson=00000000-0000-4000-8000-000000000000:1
 	cli RPUSH 'redisson_lock_queue:{job}' "$redisson"
 	cli ZADD 'redisson_lock_timeout:{job}' 9999999999999 "$redisson"
-	doctor 1 job
-	finds warning leases 'lock job has no time to live'
+	judges 1 warning leases 'lock job has no time to live' job
 	finds note queues ":$ghost waits for lock job"
 	finds warning queues "$redisson, of Redisson"
 	before=$(cli DEBUG DIGEST 2>/dev/null || cli DUMP 'fairlock:{job}')
-	doctor 1
-	finds warning leases 'lock job'
+	judges 1 warning leases 'lock job'
 	assert_equal "$(cli DEBUG DIGEST 2>/dev/null || cli DUMP 'fairlock:{job}')" "$before"
 	# each remedy is a command line
 	remedies=$(jq -r '.findings[] | select(.check == "leases" or .check == "queues") | .remedy' <<<"$output")
@@ -136,8 +139,7 @@ set_as_told() {
 		>"$BATS_TEST_TMPDIR/ahead"
 	chmod +x "$BATS_TEST_TMPDIR/ahead"
 	SERVER=$BATS_TEST_TMPDIR/ahead start_well
-	doctor 0
-	finds note clock '60.0 s ahead of ours'
+	judges 0 note clock '60.0 s ahead of ours'
 }
 
 @test "doctor finds a /proc of another PID namespace, and says what wrap cannot do" {
@@ -159,25 +161,19 @@ set_as_told() {
 	replica=$(free_port)
 	start_well --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0
 	export FAIRLOCK_URL=redis://127.0.0.1:$port
-	doctor 0
-	finds note replicas 'there is none'
-	doctor 2 --replicas 1
-	finds error replicas '--replicas is 1'
+	judges 0 note replicas 'there is none'
+	judges 2 error replicas '--replicas is 1' --replicas 1
 	cli CONFIG SET min-replicas-to-write 1
-	doctor 2
-	finds error replicas 'min-replicas-to-write is 1'
+	judges 2 error replicas 'min-replicas-to-write is 1'
 	run -69 "$FAIRLOCK" acquire job # doctor is right
 	mkdir "$BATS_TEST_TMPDIR/replica"
 	background "$SERVER" --port "$replica" --bind 127.0.0.1 --dir "$BATS_TEST_TMPDIR/replica" --save '' \
 		--replicaof 127.0.0.1 "$port" --repl-diskless-load swapdb >"$BATS_TEST_TMPDIR/replica/log" 2>&1
 	online() { cli INFO replication | grep -qE 'slave0:.*state=online.*lag=[01]'; }
 	wait_until online
-	doctor 0
-	finds note replicas '1 in sync, --replicas is 0'
-	doctor 0 --replicas 1
-	finds ok replicas '1 in sync'
-	doctor 2 --replicas 2
-	finds error replicas '1 in sync, --replicas is 2'
+	judges 0 note replicas '1 in sync, --replicas is 0'
+	judges 0 ok replicas '1 in sync' --replicas 1
+	judges 2 error replicas '1 in sync, --replicas is 2' --replicas 2
 	doctor 2 -u "redis://127.0.0.1:$replica"
 	says .server.role replica
 	finds error role "127.0.0.1:$port"
@@ -250,15 +246,12 @@ set_as_told() {
 	[ "${#words[@]}" -gt 10 ]
 	cli ACL SETUSER backup "${words[@]}"
 	become backup
-	doctor 0 backup-db
-	finds ok permissions 'backup may do all that is needed for lock backup-db'
+	judges 0 ok permissions 'backup may do all that is needed for lock backup-db' backup-db
 	finds note 'not known'
 	# The server refuses none of doctor's questions, so its ACL log stays empty.
-	doctor 0
-	finds note permissions 'some keys only'
+	judges 0 note permissions 'some keys only'
 	assert_equal "$(cli ACL LOG)" ''
-	doctor 2 other
-	finds error permissions '~other ~fairlock:{other}'
+	judges 2 error permissions '~other ~fairlock:{other}' other
 	for i in "${!words[@]}"; do
 		word=${words[i]}
 		[[ $word != on && $word != '>'* && $word != *:backup-* ]] || continue
@@ -270,8 +263,7 @@ set_as_told() {
 		finds error permissions "$word"
 	done
 	permit backup on nopass '~job' '&*' +@all
-	doctor 2 job
-	finds error permissions 'user backup lacks ~fairlock:{job} ~redisson_lock_queue:{job} ~redisson_lock_timeout:{job} ~fairlock_log:{job} ~fairlock_queue:{job} ~fairlock_holders:{job} ~fairlock_done:{job}* for lock job'
+	judges 2 error permissions 'user backup lacks ~fairlock:{job} ~redisson_lock_queue:{job} ~redisson_lock_timeout:{job} ~fairlock_log:{job} ~fairlock_queue:{job} ~fairlock_holders:{job} ~fairlock_done:{job}* for lock job' job
 }
 
 # used_by_scripts: the commands of the scripts
@@ -291,23 +283,18 @@ listed() { sed -n '/NEEDS = \[\[/,/\]\]/s/^\t*[a-z]*: //p' "$TESTS_DIR/../lua/pa
 
 @test "doctor names all hidden commands in one finding, also one that ends like another, and EVAL, HELLO, SCAN and WAIT" {
 	start_well --rename-command PUBSUB '' --rename-command HSET '' --rename-command SET ''
-	doctor 2
-	finds error commands 'the server lacks PUBSUB, HSET, SET'
+	judges 2 error commands 'the server lacks PUBSUB, HSET, SET'
 	stop_server
 	start_well --rename-command EVAL ''
-	doctor 2
-	finds error grants 'unknown command EVAL'
+	judges 2 error grants 'unknown command EVAL'
 	stop_server
 	start_well --rename-command HELLO ''
-	doctor 69
-	finds error reach 'unknown command HELLO'
+	judges 69 error reach 'unknown command HELLO'
 	says .findings[0].remedy "take its rename-command out of the server's configuration; Redis 6.2, Valkey 7.2 and later have it"
 	stop_server
 	start_well --rename-command SCAN '' --rename-command WAIT ''
-	doctor 0
-	finds note locks 'unknown command SCAN'
-	doctor 2 --replicas 1
-	finds error commands 'the server lacks WAIT'
+	judges 0 note locks 'unknown command SCAN'
+	judges 2 error commands 'the server lacks WAIT' --replicas 1
 }
 
 # ---- What it prints ----

@@ -94,22 +94,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	assert_output 'lock job had no last start'
 }
 
-@test "release --forget-run leaves the holder and the waiters alone, and what runs then counts when it ends with 0" {
-	local first
-
-	background "$FAIRLOCK" wrap --once-ok 1h job sh -c "$GO" 2>said
-	first=$!
-	wait_until "$FAIRLOCK" status -q job
-	join_waiters --once-ok 1h job touch ran
-	run -0 "$FAIRLOCK" release --forget-run job
-	in_queue job 1
-	touch go
-	ends_with 0 "$first"
-	ends_with 0 "$WAITER"
-	[ ! -e ran ]
-	[ ! -s said ]
-}
-
 # ---- --once-per ----
 
 @test "wrap --once-per does not run COMMAND again within the period, however it ended, ends with 75 and says why" {
@@ -190,12 +174,13 @@ STAY='echo $$ >pid; exec sleep 600'
 @test "a guard that is stopped past --kill-after, but not past the lease, still gives the lock back and ends with 124" {
 	local guard
 
-	background "$FAIRLOCK" wrap --max-hold 1s -k 1s -l 1m job -- \
+	background "$FAIRLOCK" wrap --max-hold 2s -k 2s -l 1m job -- \
 		sh -c 'trap "touch asked" TERM; while :; do sleep 0.05; done' 2>said
-	wait_until test -e asked
+	wait_until "$FAIRLOCK" status -q job
 	guard=$(pgrep -P "$!")
-	kill -STOP "$guard"
-	sleep 1.5 # SIGKILL is due half a second ago
+	wait_until test -e asked
+	kill -STOP "$guard" 2>/dev/null || true # a busy machine may be late
+	sleep 2.5 # SIGKILL is due half a second ago
 	kill -CONT "$guard" 2>/dev/null || true # its timer has done that
 	ends_with 124 $!
 	is_free job

@@ -25,14 +25,6 @@ setup() {
 	pieces 1
 }
 
-@test "the waiting line of a lock that --min-hold keeps says until when, and after which command" {
-	"$FAIRLOCK" wrap --min-hold 1h job true
-	held_by "$backup" 700000
-	terminal 120
-	wait_on_terminal
-	wait_until shows "waited [0-9]+s, kept until ([A-Z][a-z]+ +[0-9]+ )?$(kept_until job) by --min-hold of backup\.sh --all \(ada@web1\)$"
-}
-
 @test "the waiting line is cut to the terminal's width, and drawn anew when that changes" {
 	local columns
 
@@ -74,7 +66,7 @@ setup() {
 
 # ---- When it is on the screen ----
 
-@test "the waiting line is gone before COMMAND starts, and before acquire's message" {
+@test "the waiting line is gone before COMMAND starts, before acquire's message, and after Ctrl-C" {
 	hold job
 	terminal
 	type_line 'clear; "$FAIRLOCK" acquire --wait 3s job'
@@ -83,19 +75,14 @@ setup() {
 	shows_not 'waited'
 	wait_on_terminal
 	wait_until shows 'waited'
-	kill "$HOLDER"
-	wait_until shows '^got it$'
+	press C-c # takes the waiter out of the queue
+	wait_until in_queue job 0
+	wait_until shows '^>$'
 	pieces 0
-}
-
-@test "Ctrl-C clears the waiting line, and the waiter leaves the queue" {
-	hold job
-	terminal
 	wait_on_terminal
 	wait_until shows 'waited'
-	press C-c
-	wait_until in_queue job 0
-	wait_until shows '^> $|^>$'
+	kill "$HOLDER"
+	wait_until shows '^got it$'
 	pieces 0
 }
 
