@@ -29,16 +29,11 @@ offers() {
 		acquire x --no | --no-wait
 		acquire -- --no |
 		status --sort WAI | WAITERS
-		status --so=WAI | --so=WAITERS
 		status -vaoWAI | -vaoWAITERS
 		status -o st | state
 		status -o h | host held_ms holds held help
-		queue -o +PO | +POSITION
 		queue --output=USER,PO | --output=USER,POSITION
-		log -oTIME,TO | -oTIME,TOKEN
-		log --sort=ti | --sort=time
 		queue --sort +PO |
-		queue --sort USER,PO |
 		status --color= | --color=auto --color=always --color=never
 	END
 	run "$FAIRLOCK" --complete status -o STA

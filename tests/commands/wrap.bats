@@ -94,24 +94,6 @@ cannot_execute() {
 	assert_output --regexp "^fairlock: cannot execute echo 0{32}\.\.\.: $cause -c '\.\.\.'$"
 }
 
-@test "wrap ends with 71 or 69, says why and leaves the lock free if it may open too few descriptors" {
-	local limit told=
-
-	for limit in {4..40}; do
-		# shellcheck disable=SC2016
-		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run \
-			sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap job true' - "$limit" 3>&- 4>&-
-		[ "$status" -ne 0 ] || break
-		[ "$status" -ne 127 ] || continue # too few to load the program
-		[ "$status" -eq 71 ] || [ "$status" -eq 69 ]
-		[[ $output =~ No\ file\ descriptors\ available|Too\ many\ open\ files ]]
-		told+=$output
-		is_free job
-	done
-	assert_success
-	[[ $told = *'cannot make a process to run true in'* ]]
-}
-
 # ---- What COMMAND gets ----
 
 @test "wrap reads options before and behind NAME, and the words behind COMMAND are COMMAND's, byte for byte" {
