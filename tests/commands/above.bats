@@ -12,7 +12,6 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	local command
 
 	for command in 'wrap job true' 'wrap -w 1h job true' 'wrap --shared -q job true' 'acquire job' 'wrap --also other job true'; do
-		# shellcheck disable=SC2016
 		run -64 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) $command; status=\$?; echo \"\$($CLI -s $SERVER_SOCKET ZCARD fairlock_queue:{job}) waiters\"; exit \$status"
 		assert_line --index 0 --regexp "^$ENDLESS\$"
 		assert_line "Try 'fairlock ${command%% *} --help'."
@@ -20,7 +19,6 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	done
 	nothing_left
 	# farther up, and with several locks
-	# shellcheck disable=SC2016
 	run -64 timeout -k 1 20 "$FAIRLOCK" wrap --also other job sh -c '(setsid --wait "$FAIRLOCK" wrap third sh -c "$1 wrap job true"; exit $?)' - "$(stranger)"
 	assert_line --regexp "^$ENDLESS\$"
 }
@@ -42,7 +40,6 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	local status outer inner shown
 
 	while IFS='|' read -r status outer inner shown; do
-		# shellcheck disable=SC2086
 		run "-$status" timeout -k 1 20 "$FAIRLOCK" wrap $outer job sh -c "$(stranger) wrap $inner"
 		assert_line --index 0 --regexp "$shown"
 	done <<-END
@@ -60,9 +57,7 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 has_holder() { [ "$(cli EXISTS "$1")" = 1 ]; }
 
 # in_namespace NAME COMMAND...: a wrap of NAME is process 1 of a PID namespace of its own
-in_namespace() {
-	background unshare --fork --pid --kill-child --mount-proc "$FAIRLOCK" wrap "$@"
-}
+in_namespace() { background unshare --fork --pid --kill-child --mount-proc "$FAIRLOCK" wrap "$@"; }
 
 @test "a wrap in another PID namespace of this host that has the number of the wrap above is waited for" {
 	unshare --fork --pid --mount-proc true || skip 'this user makes no PID namespaces'
@@ -70,7 +65,6 @@ in_namespace() {
 	wait_until has_holder job
 	[[ "$(holder_column job by)" = *$'\t1\t'* ]]
 	# its process 1 is a wrap, too, above the one that waits
-	# shellcheck disable=SC2046
 	in_namespace other $(stranger) wrap job touch "$PWD/ran" 2>said
 	local waiter=$!
 	wait_until in_queue job 1

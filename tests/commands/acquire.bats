@@ -82,7 +82,6 @@ DAY=86400000
 }
 
 @test "inside wrap, release gives back an inner acquire's hold, and refuses to give back wrap's own" {
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap job sh -c '
 		owner=$("$FAIRLOCK" acquire job)
 		[ "$owner" = "$FAIRLOCK_OWNER" ] || echo other owner
@@ -106,7 +105,6 @@ DAY=86400000
 	local words
 
 	for words in '' "--while-pid $$"; do
-		# shellcheck disable=SC2016
 		run -71 sh -c '"$FAIRLOCK" acquire $1 job >/dev/full' - "$words"
 		assert_output --regexp '^fairlock: cannot write the owner id: [^:]*$'
 		is_free job
@@ -120,7 +118,6 @@ DAY=86400000
 @test "with FAIRLOCK_OWNER renew and release act as this owner, and wrap and acquire go into its lock" {
 	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
 	export FAIRLOCK_OWNER
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap -n job sh -c 'echo "$FAIRLOCK_OWNER"'
 	assert_output "$FAIRLOCK_OWNER"
 	run -0 "$FAIRLOCK" acquire -n job
@@ -205,7 +202,6 @@ keep() {
 
 	[ "$(id -u)" = 0 ] || enter+=(--user --map-root-user)
 	"${enter[@]}" true 2>/dev/null || skip 'this machine allows no namespaces'
-	# shellcheck disable=SC2016
 	setpriv --pdeathsig KILL "${enter[@]}" sh -c 'mount -t tmpfs tmpfs /dev && exec timeout 60 sh -c "$1"' sh '
 		owner=$("$FAIRLOCK" acquire --while-pid $$ job) && echo "$owner" && "$FAIRLOCK" status -q job' >said 3>&- 4>&-
 	[ -s said ]

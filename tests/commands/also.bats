@@ -22,7 +22,6 @@ holders() { "$FAIRLOCK" status --raw --noheadings -o NAME | sort | xargs; }
 }
 
 @test "the variables are those of NAME, and FAIRLOCK_TOKENS and FAIRLOCK_HELD have all locks; without --also there is no FAIRLOCK_TOKENS" {
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap --also c=d --also a b sh -c \
 		'echo "$FAIRLOCK_NAME $FAIRLOCK_TOKEN"; echo "$FAIRLOCK_OWNER"; echo "$FAIRLOCK_HELD"; echo "$FAIRLOCK_TOKENS"; for l in a b c=d; do '"$CLI"' -s "$SERVER_SOCKET" --raw HKEYS $l; done'
 	assert_equal "${#lines[@]}" 9
@@ -32,7 +31,6 @@ holders() { "$FAIRLOCK" status --raw --noheadings -o NAME | sort | xargs; }
 	assert_regex "${lines[3]}" '^a=[0-9]+$'
 	assert_equal "${lines[4]}" "b=${lines[0]#b }"
 	assert_regex "${lines[5]}" '^c=d=[0-9]+$'
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap --also b a "$FAIRLOCK" wrap c sh -c 'echo "${FAIRLOCK_TOKENS-unset}"'
 	assert_output unset
 }
@@ -141,7 +139,6 @@ holders() { "$FAIRLOCK" status --raw --noheadings -o NAME | sort | xargs; }
 	local words=() i
 
 	for i in {1..15}; do words+=(--also "l$i"); done
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap "${words[@]}" job sh -c 'echo "$FAIRLOCK_TOKENS" | wc -l'
 	assert_output 16
 	run -64 "$FAIRLOCK" wrap "${words[@]}" --also l16 job true

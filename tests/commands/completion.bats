@@ -9,7 +9,6 @@ offers() {
 	local words offer
 
 	while IFS='|' read -r words offer; do
-		# shellcheck disable=SC2086
 		ask $words
 		assert_equal "$(xargs <<<"$output")" "${offer# }"
 	done
@@ -44,7 +43,6 @@ offers() {
 	local words shown
 
 	while IFS='|' read -r words shown; do
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" --complete ${words% *} "${words##* }"
 		assert_output "${shown:+$'\t'$shown}"
 	done <<-'END'
@@ -69,7 +67,6 @@ offers() {
 
 @test "completion prints no message, whatever is wrong with the words or the server" {
 	for words in 'lock x' 'wrap --bogus x' 'wrap -w nonsense --o' 'status --url http://x n' 'status --url unix:/nowhere n'; do
-		# shellcheck disable=SC2086
 		run --separate-stderr "$FAIRLOCK" --complete $words
 		assert_success
 		assert_equal "$stderr" ''

@@ -11,9 +11,7 @@ setup() {
 }
 
 # fairlock WORD...: runs it as root logs in, without a configuration
-fairlock() {
-	at_home env -u LOGNAME -u USER HOME="$HOME_DIR" "$FAIRLOCK" "$@"
-}
+fairlock() { at_home env -u LOGNAME -u USER HOME="$HOME_DIR" "$FAIRLOCK" "$@"; }
 
 # users: prints what doctor finds about them
 users() {
@@ -28,7 +26,6 @@ users() {
 	assert_equal "$stderr" "fairlock: $job: $remedy"
 	fairlock release --forget-run job
 	for words in 'wrap -q job true' 'wrap --skip --once-per 1d job true' 'wrap --jitter=1ms job true' 'acquire -q job' 'wrap --skip job true'; do
-		# shellcheck disable=SC2086
 		run --separate-stderr -0 fairlock $words
 		assert_equal "$stderr" "fairlock: $job: $remedy"
 	done

@@ -45,10 +45,8 @@ judges() {
 
 	start_server --save '' --maxmemory-policy noeviction
 	while IFS='|' read -r status finding words set; do
-		# shellcheck disable=SC2086
 		eval "cli CONFIG SET $set"
 		doctor "$status"
-		# shellcheck disable=SC2086
 		finds $finding "$words"
 	done <<-'END'
 		1|warning persistence|nothing is written|save ''
@@ -111,7 +109,6 @@ set_as_told() {
 	# each remedy is a command line
 	remedies=$(jq -r '.findings[] | select(.check == "leases" or .check == "queues") | .remedy' <<<"$output")
 	while read -r _ remedy; do
-		# shellcheck disable=SC2086
 		"$FAIRLOCK" $remedy
 	done < <(grep -v force <<<"$remedies"; grep force <<<"$remedies")
 	doctor 0

@@ -50,7 +50,6 @@ homeless() {
 @test "the real getent knows users whom the C library of a static program does not know" {
 	cp /etc/passwd .
 	echo "somebody:x:4242:4242::$PWD/home" >>passwd # and no shell
-	# shellcheck disable=SC2016
 	run -0 unshare -rm sh -c 'mount --bind passwd /etc/passwd && exec "$@"' sh \
 		unshare --user --map-user 4242 --pid --fork --kill-child --mount-proc \
 		"$FAIRLOCK" wrap -u local: job echo "It is done"
@@ -69,7 +68,6 @@ homeless() {
 @test "a user whom getent does not know, or without a getent, has no private server" {
 	local line
 
-	# shellcheck disable=SC2016
 	homeless unshare -rm sh -c 'mount --bind /dev/null /usr/bin/getent && exec "$@"' sh unshare --user --map-user 4242
 	for line in 'exit 2' 'echo rubbish' "printf ':\n\n:::::::\n'" "printf 'somebody:x:4242:4242::/home'" 'echo somebody:x:4242' \
 		'echo somebody:x:4243:4242::/:/bin/sh' 'echo somebody:x:4242:4242::home:/bin/sh' 'exec yes rubbish' \
@@ -98,7 +96,6 @@ homeless() {
 
 	start_server
 	while IFS='|' read -r shown variables; do
-		# shellcheck disable=SC2086
 		run -0 stranger env FAIRLOCK_URL="$FAIRLOCK_URL" $variables "$FAIRLOCK" wrap job "$FAIRLOCK" status --raw --noheadings -o USER job
 		assert_output "$shown"
 	done <<-END

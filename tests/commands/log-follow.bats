@@ -28,9 +28,7 @@ all_told() {
 	for name in job ''; do
 		cli FLUSHALL
 		"$FAIRLOCK" wrap job sh -c 'exit 3' || true
-		# shellcheck disable=SC2086
 		follow --raw --noheadings -o NAME,EVENT $name
-		# shellcheck disable=SC2086
 		background "$FAIRLOCK" log --raw --noheadings -o EVENT,STATUS --follow -n 1 $name >"last.$name"
 		wait_until followed 2
 		wait_until lines_in "last.$name" 1
@@ -80,7 +78,6 @@ all_told() {
 	SERVER_DIR=$PWD start_server --appendonly yes
 	for name in job ''; do
 		"$FAIRLOCK" wrap job true
-		# shellcheck disable=SC2086
 		FAIRLOCK_CONNECT_TIMEOUT=500ms follow --json $name
 		wait_until all_told
 		"$FAIRLOCK" wrap job true

@@ -5,9 +5,7 @@ load ../lib/helpers
 load ../lib/history
 
 # plot WIDTH [OPTION...]: draws the log on so many columns
-plot() {
-	COLUMNS=$1 run -0 "$FAIRLOCK" log --plot "${@:2}" job
-}
+plot() { COLUMNS=$1 run -0 "$FAIRLOCK" log --plot "${@:2}" job; }
 
 @test "log --plot draws an hour with an overrun on 60 columns" {
 	entries <<-END
@@ -75,9 +73,7 @@ for line in sys.stdin.buffer.read().decode().splitlines():
 }
 
 # between LEAST NUMBER MOST: succeeds if the number is within these bounds
-between() {
-	[ "$2" -ge "$1" ] && [ "$2" -le "$3" ]
-}
+between() { [ "$2" -ge "$1" ] && [ "$2" -le "$3" ]; }
 
 @test "log --plot draws a hold and a wait that go on until now" {
 	LOGNAME=ann background "$FAIRLOCK" wrap job sleep 100

@@ -134,7 +134,6 @@ has_command() {
 shows_others() {
 	run --separate-stderr -78 "$FAIRLOCK" log --json
 	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["other"]'
-	# shellcheck disable=SC2154 # stderr comes from run
 	assert_equal "$stderr" "fairlock: $1"
 }
 
@@ -181,7 +180,6 @@ shows_others() {
 		"$FAIRLOCK" wrap job sh -c "exit $status" || true
 	done
 	while IFS='|' read -r words last; do
-		# shellcheck disable=SC2086
 		assert_equal "$(columns EVENT,STATUS $words job | paste -sd ' ')" "$last"
 	done <<-'END'
 		-n 3|released 2 granted - released 3
@@ -285,7 +283,6 @@ shows_others() {
 	printf 'XADD %s * event granted by "a\\tb\\tc\\t\\xc2\\x9b31m\\xc3" time 1795230000000\n' "$key" | cli >/dev/null
 	for form in '' --raw --json --stats '--stats --json' --plot '--since 1h' '--plot --since 1000000d' '--stats --since 1000000d'; do
 		for width in 30 80 900; do
-			# shellcheck disable=SC2086
 			COLUMNS=$width run -0 timeout 20 "$FAIRLOCK" log $form job
 			[[ $form != *json* ]] || jq -e . <<<"$output" >/dev/null || fail "$form: $output"
 			! LC_ALL=C tr -d '\n' <<<"$output" | LC_ALL=C grep -q '[[:cntrl:]]' || fail "$form: $output"

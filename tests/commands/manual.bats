@@ -23,9 +23,7 @@ same() {
 }
 
 # section NAME FILE: prints the text of a section of a page, without its heading
-section() {
-	awk -v name="$1" '/^\.Sh / { on = substr($0, 5) == name; next } on' "$2"
-}
+section() { awk -v name="$1" '/^\.Sh / { on = substr($0, 5) == name; next } on' "$2"; }
 
 # The tests compare options as lines "COMMAND -x --long ARG", without -x or ARG if there is none.
 
@@ -106,9 +104,7 @@ table_rows() {
 }
 
 # statuses PAGE: prints the exit statuses that it lists
-statuses() {
-	section 'EXIT STATUS' "$MANUAL/$1" | sed -nE 's/^\.It ([0-9]+)$/\1/p'
-}
+statuses() { section 'EXIT STATUS' "$MANUAL/$1" | sed -nE 's/^\.It ([0-9]+)$/\1/p'; }
 
 @test "the source and the manual list the same exit statuses" {
 	# 1 and 2 are answers of status -q and doctor, not failures: the enum does not have them.

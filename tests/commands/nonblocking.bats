@@ -46,9 +46,7 @@ END
 
 	many_locks
 	for words in 'status --all --raw' 'status --all --json' 'status --prometheus' 'log --json' 'queue --json' 'status -a free1'; do
-		# shellcheck disable=SC2086
 		"$FAIRLOCK" $words >whole
-		# shellcheck disable=SC2086
 		slowly "$FAIRLOCK" $words >printed
 		cmp whole printed
 	done

@@ -12,7 +12,6 @@ all_say() {
 	local words text
 
 	while IFS='|' read -r words text; do
-		# shellcheck disable=SC2086
 		run -75 "$FAIRLOCK" $words
 		assert_output --regexp "^fairlock: cannot get lock job: ${text# }$"
 		assert_equal "${#lines[@]}" 1
@@ -145,7 +144,6 @@ share() {
 	cli SET text precious >/dev/null
 	run -78 "$FAIRLOCK" wrap --skip text true
 	assert_output --partial 'no lock'
-	# shellcheck disable=SC2016
 	run -76 "$FAIRLOCK" wrap --skip job sh -c '"$FAIRLOCK" release --force job >/dev/null; sleep 600'
 	assert_output --partial 'fairlock: lost lock job'
 }

@@ -8,7 +8,6 @@ load ../lib/holders
 # A COMMAND that runs until the file `go` is there.
 GO='until [ -e go ]; do sleep 0.05; done'
 # A COMMAND that writes its process id into `pid`, and stays.
-# shellcheck disable=SC2016
 STAY='echo $$ >pid; exec sleep 600'
 
 # ---- --once-ok ----
@@ -58,7 +57,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	run -124 "$FAIRLOCK" wrap --max-hold 1s job sh -c 'trap "exit 0" TERM; while :; do sleep 0.05; done'
 	run "$FAIRLOCK" wrap job sh -c 'kill -KILL $$'
 	run -127 "$FAIRLOCK" wrap job no-such-command
-	# shellcheck disable=SC2016
 	run -76 "$FAIRLOCK" wrap job sh -c 'trap "exit 0" TERM; "$FAIRLOCK" release --force job; while :; do sleep 0.05; done'
 	run -0 "$FAIRLOCK" wrap --once-ok 1h job echo ran
 	assert_output ran

@@ -13,9 +13,7 @@ in_folder() {
 }
 
 # first_command WORD: prints the command on the first screen whose comment begins so
-first_command() {
-	sed -n "/^## /q; s/^\(fairlock .*[^ ]\)  *# $1: .*/\1/p" "$README"
-}
+first_command() { sed -n "/^## /q; s/^\(fairlock .*[^ ]\)  *# $1: .*/\1/p" "$README"; }
 
 @test "the README's first screen runs deploys in the order in which they were started" {
 	in_folder deploy.sh 'echo "$1" >>deployed; until [ -e go ]; do sleep 0.05; done'

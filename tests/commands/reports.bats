@@ -33,7 +33,6 @@ reports() { [ "$(wc -l <said)" -ge "$1" ]; }
 	hold job
 	# how many lines a waiter prints; the last one is that it has timed out
 	while read -r variable count words; do
-		# shellcheck disable=SC2086
 		run -75 env "$variable" "$FAIRLOCK" $words
 		assert_equal "${#lines[@]}" "$count"
 		[ "$count" -lt 2 ] || assert_line --index 0 --regexp "$first"
@@ -60,16 +59,12 @@ go_away() {
 	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE pubsub >/dev/null
 }
 
-come_back() {
-	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
-}
+come_back() { mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"; }
 
 outage='fairlock: waiting for lock job: cannot reach unix:.*; trying again'
 
 # outages COUNT: succeeds if `said` has so many lines about outages, and no other
-outages() {
-	[ "$(grep -cE "^$outage$" said)" = "$1" ] && [ "$(wc -l <said)" = "$1" ]
-}
+outages() { [ "$(grep -cE "^$outage$" said)" = "$1" ] && [ "$(wc -l <said)" = "$1" ]; }
 
 # subscribed COUNT: succeeds if so many waiters listen
 subscribed() {

@@ -10,7 +10,6 @@ load ../lib/settings
 @test "the user's file wins over /etc/fairlock.conf, which wins over the defaults" {
 	unshare -rm true 2>/dev/null || skip 'no mount namespaces here'
 	in_etc() {
-		# shellcheck disable=SC2016
 		unshare -rm sh -c 'mount -t tmpfs none /etc && echo "url = unix:$gone.etc" >/etc/fairlock.conf &&
 			exec "$0" status x' "$FAIRLOCK"
 	}

@@ -26,7 +26,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 }
 
 @test "--slots A,B takes the first free one of these, in this order" {
-	# shellcheck disable=SC2016
 	local print='echo "$FAIRLOCK_SLOT"' slots got
 
 	join_holders --slots db1,db2 job
@@ -104,13 +103,10 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	local option writer
 
 	for option in --shared '--slots 3'; do
-		# shellcheck disable=SC2086
 		join_holders $option job
 		join_waiters job true
 		writer=$WAITER
-		# shellcheck disable=SC2086
 		join_waiters $option job sh -c "$(writes "$option")"
-		# shellcheck disable=SC2086
 		join_waiters $option job sh -c "$(writes "$option")"
 		if [ "$option" = --shared ]; then
 			kill -TERM "$writer"
@@ -144,7 +140,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 }
 
 @test "--min-hold keeps its slot, not those of the others, and not the shared hold of the others" {
-	# shellcheck disable=SC2016
 	local print='echo "$FAIRLOCK_SLOT"'
 
 	run -0 "$FAIRLOCK" wrap --min-hold 1h --slots 2 job -c "$print"
@@ -161,12 +156,10 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 # ---- FAIRLOCK_SLOT, and going in again ----
 
 @test "FAIRLOCK_SLOT is the slot, and it is unset for any other hold, also if it was inherited" {
-	# shellcheck disable=SC2016
 	local print='echo "${FAIRLOCK_SLOT-unset}"' words got
 
 	export FAIRLOCK_SLOT=old
 	while IFS='|' read -r words got; do
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" wrap $words -c "$print"
 		assert_output "$got"
 	done <<-END
@@ -183,7 +176,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	local option inner
 
 	while read -r option inner; do
-		# shellcheck disable=SC2016,SC2086
 		run -0 "$FAIRLOCK" wrap $option job sh -c '
 			"$FAIRLOCK" wrap $1 job sh -c "echo \$FAIRLOCK_SLOT \$FAIRLOCK_TOKEN"; echo $FAIRLOCK_SLOT $FAIRLOCK_TOKEN
 			"$FAIRLOCK" acquire $1 job; "$FAIRLOCK" release job; echo $FAIRLOCK_OWNER $FAIRLOCK_SLOT' - "$inner"
@@ -200,10 +192,8 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	local outer inner cause
 
 	while IFS='|' read -r outer inner cause; do
-		# shellcheck disable=SC2086
 		run -64 timeout 20 "$FAIRLOCK" wrap $outer job "$FAIRLOCK" wrap $inner job touch ran
 		assert_line --index 0 "fairlock: cannot go into lock job: the enclosing hold $cause"
-		# shellcheck disable=SC2086
 		run -64 timeout 20 "$FAIRLOCK" wrap $outer job "$FAIRLOCK" acquire -nq -E 0 $inner job
 	done <<-'END'
 		--slots a|--slots b|has slot a, not among --slots
@@ -227,7 +217,6 @@ order_has() { [ "$(wc -l <order)" = "$1" ]; }
 	assert_equal "$slot" db1
 	[ -n "$(ends_of "$owner")" ]
 	while IFS='|' read -r words kind; do
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" acquire --json $words
 		assert_equal "$(jq -r '"\(.mode) \(.slot)"' <<<"$output")" "$kind"
 	done <<-'END'
@@ -269,10 +258,8 @@ is_lost() {
 	local option first second
 
 	for option in '--slots 3' --shared; do
-		# shellcheck disable=SC2086
 		join_holders $option job
 		first=$HOLDER
-		# shellcheck disable=SC2086
 		join_holders $option job
 		second=$HOLDER
 		run -0 "$FAIRLOCK" release --force job
@@ -297,7 +284,6 @@ is_lost() {
 	is_lost "$HOLDER"
 	hold exclusive
 	for words in '--slot blue job' '--slot x job' '--owner 1:1 job' '--slot 1 exclusive' '--owner 1:1 exclusive'; do
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" release --force $words
 		assert_output "lock ${words##* } was free"
 	done

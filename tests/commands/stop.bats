@@ -27,7 +27,6 @@ stopped() {
 	run -0 --separate-stderr "$FAIRLOCK" release --stop job
 	is_free job
 	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
-	# shellcheck disable=SC2154
 	assert_equal "$stderr" ''
 	stopped "$HOLDER" said
 	nothing_left
@@ -62,7 +61,6 @@ stopped() {
 }
 
 @test "a COMMAND that ends at once does not give the lock back before a process that it started, which does not" {
-	# shellcheck disable=SC2016
 	holds -k 1s job sh -c 'sh -c "trap : TERM; echo \$\$ >stubborn; while :; do sleep 0.1; done" & wait'
 	wait_until test -s stubborn
 	run -0 "$FAIRLOCK" release -q --stop job
@@ -84,7 +82,6 @@ stopped() {
 @test "release --stop --wait DUR ends with 75 if the lock is still held then, and the request stays" {
 	local began
 
-	# shellcheck disable=SC2016
 	holds -l 60s -k 10s job sh -c 'trap "" TERM; echo $$ >main; while :; do sleep 0.1; done'
 	wait_until test -s main
 	began=$(ms)
@@ -118,10 +115,8 @@ stopped() {
 	local option first
 
 	for option in '--slots 3' --shared; do
-		# shellcheck disable=SC2086
 		join_holders $option job
 		first=$HOLDER
-		# shellcheck disable=SC2086
 		join_holders $option job
 		run -0 "$FAIRLOCK" release --stop job
 		assert_equal "${#lines[@]}" 2
@@ -147,7 +142,6 @@ stopped() {
 	[ ! -s "said.$first" ]
 	owner=$(id_of "$first")
 	for words in '--slot blue' "--owner ${owner%:*}:1"; do
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" release --stop $words job
 		assert_output 'lock job was free'
 	done
@@ -169,11 +163,9 @@ has_count() { [ "$(cli --raw HVALS job)" = "$1" ]; }
 }
 
 @test "FAIRLOCK_OWNER does not count for --stop: inside a wrap it asks the wrap of that lock" {
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" release --stop --wait 0 job; sleep 600' 2>said
 	stopped $! said
 	hold other
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" release --stop other'
 	assert_output --partial 'lock other was held by sleep 600'
 	ends_with 124 "$HOLDER"
@@ -201,7 +193,6 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 @test "release --stop learns that a lease has ended without a release, by itself" {
 	local guard
 
-	# shellcheck disable=SC2016
 	holds -l 3s job sh -c 'echo $$ >main; exec sleep 600'
 	wait_until test -s main
 	guard=$(pgrep -P "$HOLDER")

@@ -7,23 +7,18 @@ load ../lib/one_server
 # waits NAME [OPTION...]: `wrap OPTION... job` waits, and writes its NAME into `order` when it runs. Sets WAITER; its
 # messages come into `said.NAME`.
 waits() {
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap "${@:2}" job sh -c 'echo "$1" >>order' sh "$1" 2>"said.$1"
 	WAITER=$!
 	wait_until stands_last "$WAITER"
 }
 
 # stands_last PID: the newest of all that wait is this process
-stands_last() {
-	cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"
-}
+stands_last() { cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"; }
 
 has_lines() { [ -e order ] && [ "$(wc -l <order)" = "$1" ]; }
 
 # place PID: prints its place in the queue
-place() {
-	"$FAIRLOCK" queue --raw --noheadings -o POSITION,PID job | sed -n "s/ $1\$//p"
-}
+place() { "$FAIRLOCK" queue --raw --noheadings -o POSITION,PID job | sed -n "s/ $1\$//p"; }
 
 @test "a new waiter takes over the place of the one before, which ends with 75 and says what superseded it" {
 	hold job
@@ -37,7 +32,6 @@ place() {
 	assert_output --regexp '^fairlock: cannot get lock job: superseded by sh -c .*\(pid '$WAITER', [^ ]+@[^ ]+\) after [0-9]+m?s; held by .*$'
 	assert_equal "${#lines[@]}" 1
 	assert_equal "$(place "$WAITER")" 2
-	# shellcheck disable=SC2153 # hold sets HOLDER
 	kill "$HOLDER"
 	wait_until has_lines 3
 	assert_equal "$(paste -sd ' ' order)" 'plain new behind'

@@ -11,7 +11,6 @@ setup() {
 	[ "$(id -u)" != 0 ] || inside=(unshare --mount)
 	"${inside[@]}" true 2>/dev/null || skip 'this machine allows no namespaces'
 	mkdir dev
-	# shellcheck disable=SC2016
 	inside+=(sh -euc 'mount -t tmpfs none dev
 		for node in null zero full random urandom tty; do : >"dev/$node"; mount --bind "/dev/$node" "dev/$node"; done
 		ln -s /proc/self/fd dev/fd

@@ -41,13 +41,11 @@ load ../lib/screens
 	assert_line --index 2 --regexp $'\e\\[[0-9;]*33mkept until '
 	assert_line --index 3 --partial $'\e[32mfree'
 	for words in 'doctor --color=always' 'log --plot --color=always free'; do
-		# shellcheck disable=SC2086
 		run "$FAIRLOCK" $words
 		assert_output --partial $'\e['
 	done
 	for words in 'status --color=never' status 'status --color' 'status --color=auto' 'status --color=always --raw' \
 		'status --color=always --json' doctor 'log --plot --color=never free'; do
-		# shellcheck disable=SC2086
 		run "$FAIRLOCK" $words
 		refute_output --partial $'\e'
 	done

@@ -13,7 +13,6 @@ says_unknown() {
 
 	before=$(cli --raw KEYS '*' | sort)
 	run "-$1" --separate-stderr "$FAIRLOCK" "${@:3}"
-	# shellcheck disable=SC2154 # stderr comes from run
 	assert_equal "$stderr" "$2"
 	assert_equal "$(cli --raw KEYS '*' | sort)" "$before"
 }
@@ -22,7 +21,6 @@ says_unknown() {
 	local status words shown
 
 	while IFS='|' read -r status words shown; do
-		# shellcheck disable=SC2086
 		says_unknown "$status" "$([ "$status" = 1 ] || echo "$unknown")" $words depoly
 		[[ $words = *--json* ]] && assert_equal "$(jq -c . <<<"$output")" "$shown" || assert_output "$shown"
 	done <<-'END'
@@ -52,7 +50,6 @@ fairlock: cannot release lock depoly: no holder has this token; see status -o +T
 	"$FAIRLOCK" wrap deploy true
 	"$FAIRLOCK" wrap backup true
 	for words in 'release --force' 'release --stop' 'release --forget-run' status queue log; do
-		# shellcheck disable=SC2086
 		says_unknown 0 "$unknown, did you mean deploy?" $words depoly
 	done
 	says_unknown 0 'fairlock: no lock nightly is known' status nightly
@@ -67,7 +64,6 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 		'HSET fairlock:{depoly} v 1' 'XADD fairlock_log:{depoly} 1-1 event granted' 'ZADD fairlock_holders:{depoly} 1 1:1' \
 		'ZADD fairlock_queue:{depoly} 1 1:1'; do
 		cli FLUSHALL >/dev/null
-		# shellcheck disable=SC2086
 		cli $key >/dev/null
 		run --separate-stderr "$FAIRLOCK" status -o STATE depoly
 		refute [ "$stderr" = "$unknown" ]

@@ -16,10 +16,8 @@ prints() {
 	local words
 
 	for words in "${@:2}"; do
-		# shellcheck disable=SC2086
 		run --separate-stderr -0 "$FAIRLOCK" $words
 		assert_line --index 0 --regexp "^$1"
-		# shellcheck disable=SC2154
 		assert_equal "$stderr" ''
 	done
 }
@@ -34,10 +32,7 @@ prints() {
 }
 
 # examples COMMAND: those of its --help, without what they mean
-examples() {
-	# shellcheck disable=SC2086
-	"$FAIRLOCK" $1 --help | sed -n '/^Examples/,/^$/s/^  \(.*[^ ]\)   .*/\1/p'
-}
+examples() { "$FAIRLOCK" $1 --help | sed -n '/^Examples/,/^$/s/^  \(.*[^ ]\)   .*/\1/p'; }
 
 @test "--help begins with three examples, which are no mistakes" {
 	local command example
@@ -50,7 +45,6 @@ examples() {
 			run bash -c "fairlock() { '$FAIRLOCK' \"\$@\" -u unix:/nowhere; }; ${example/ .\// -u unix:\/nowhere .\/}"
 			[[ $status != 64 || $output = *'standard output is not a terminal'* ]] || fail "$example: $output"
 		done
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" $command --help
 		[[ ${lines[1]} = Examples* || ${lines[2]} = Examples* ]]
 	done
@@ -58,7 +52,6 @@ examples() {
 
 # groups COMMAND: prints its options, each behind the heading under which it stands
 groups() {
-	# shellcheck disable=SC2086
 	"$FAIRLOCK" $1 --help | sed -nE '/^[A-Z].*:$/{s/:$//;h}; /^  (-.,|   ) --/{s/^  .{4}(--[a-z-]+).*/\1/;G;s/(.*)\n(.*)/\2: \1/p}'
 }
 
@@ -98,7 +91,6 @@ refused() {
 	wrap | acquire | renew | release | status | queue | log) hint="fairlock ${words[0]}" ;;
 	*) hint=fairlock ;;
 	esac
-	# shellcheck disable=SC2154 # stderr_lines comes from run
 	assert_equal "${#stderr_lines[@]}" 2
 	assert_regex "${stderr_lines[0]}" '^fairlock: cannot '
 	assert_equal "${stderr_lines[1]}" "Try '$hint --help'."
@@ -111,7 +103,6 @@ all_refused() {
 	local words cause count=0
 
 	while IFS='|' read -r words cause; do
-		# shellcheck disable=SC2086
 		refused $words because ": ${cause# }"
 		[[ ${stderr_lines[0]} = *"${cause# }" ]] || fail "${words}is answered: ${stderr_lines[0]}"
 		count=$((count + 1))
@@ -168,7 +159,6 @@ all_refused() {
 
 	while read -r command other options; do
 		for option in $options; do
-			# shellcheck disable=SC2046
 			run -64 "$FAIRLOCK" "$command" "$option" "$other" x $([ "$command" != wrap ] || echo true)
 			assert_line --index 0 --regexp "^fairlock: cannot use option '(${option%%=*}': it does not go with ${other%%=*}|${other%%=*}': it does not go with ${option%%=*})$"
 		done
@@ -238,10 +228,8 @@ all_refused() {
 @test "options that all commands have may stand before the command" {
 	local options
 	for options in "-u unix:$HOME/other" "-uunix:$HOME/other" "--url unix:$HOME/other" "-q --url=unix:$HOME/other"; do
-		# shellcheck disable=SC2086
 		run -69 "$FAIRLOCK" $options status
 		assert_output --partial "unix:$HOME/other"
-		# shellcheck disable=SC2086
 		run -69 "$FAIRLOCK" $options wrap x true
 		assert_output --partial "unix:$HOME/other"
 	done

@@ -5,7 +5,6 @@ load ../lib/one_server
 # ---- Hold and end ----
 
 @test "wrap holds the lock while COMMAND runs, renews it long before it would have to stop COMMAND, and frees it afterwards" {
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap -l 6s job -- sh -c 'sleep 6; "$FAIRLOCK" status -q job && echo held'
 	assert_output held
 	run -1 "$FAIRLOCK" status -q job
@@ -21,7 +20,6 @@ load ../lib/one_server
 
 @test "the wrapper dies of the signal that killed COMMAND, without a core" {
 	ulimit -c unlimited
-	# shellcheck disable=SC2016
 	run -0 sh -c '"$FAIRLOCK" wrap job sh -c "ulimit -c 0; kill -SEGV \$\$"; echo $?'
 	assert_line 139
 	# a parent can tell death by a signal from an exit status
@@ -72,7 +70,6 @@ cannot_execute() {
 }
 
 @test "wrap runs a COMMAND without a first line #! with sh, and leaves its words untouched" {
-	# shellcheck disable=SC2016
 	executable script <<<'printf "<%s>\n" "$@"; exit 4'
 	run -4 "$FAIRLOCK" wrap job ./script 'a  b' '' '*'
 	assert_output "$(printf '<%s>\n' 'a  b' '' '*')"
@@ -100,7 +97,6 @@ cannot_execute() {
 	local words output_of odd=$'a b\t\'"$x`\\ \n50%done \xff*'
 
 	while IFS='|' read -r words output_of; do
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" wrap $words
 		assert_output "$output_of"
 	done <<-'END'
@@ -123,11 +119,9 @@ cannot_execute() {
 @test "COMMAND has the standard input, output and error of wrap, also if closed, and no descriptor that fairlock has opened" {
 	printf 'in put\n' | "$FAIRLOCK" wrap job sh -c 'cat; echo err >&2' >out 2>err
 	assert_equal "$(cat out err)" $'in put\nerr'
-	# shellcheck disable=SC2016
 	run -0 sh -c 'exec "$FAIRLOCK" wrap job sh -c "[ -e /proc/\$\$/fd/0 ] || echo closed" <&-'
 	assert_output closed
 	for words in job '--also a --also b job'; do
-		# shellcheck disable=SC2086
 		"$FAIRLOCK" wrap $words ls -l /proc/self/fd </dev/null >got 2>&1 3>&- 4>&-
 		ls -l /proc/self/fd </dev/null >want 2>&1 3>&- 4>&-
 		[ "$(wc -l <got)" = "$(wc -l <want)" ] || { cat got; false; }
@@ -151,7 +145,6 @@ END
 }
 
 @test "COMMAND finds name, owner, token and enclosing holds in variables" {
-	# shellcheck disable=SC2016
 	"$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_NAME $FAIRLOCK_OWNER $FAIRLOCK_TOKEN $FAIRLOCK_HELD"; "$FAIRLOCK" status --json job' >got
 	assert_equal "$(head -n 1 got)" "$(sed 1d got | jq -r '.locks[0] | "job \(.owner) \(.token) \(.owner)"')"
 }
@@ -176,7 +169,6 @@ END
 
 	cli CONFIG SET requirepass secret >/dev/null
 	unset FAIRLOCK_URL
-	# shellcheck disable=SC2016
 	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap -u "$url" --password-file <(echo secret) job sh -c 'echo "$FAIRLOCK_URL"; "$FAIRLOCK" wrap job echo inner'
 	cli -a secret --no-auth-warning CONFIG SET requirepass '' >/dev/null
 	assert_line "$url"
@@ -199,9 +191,7 @@ END
 @test "a wrap inside a wrap of the same lock enters at once, with the same token, and never shortens the lease" {
 	local token
 
-	# shellcheck disable=SC2016
 	echo 'echo "$FAIRLOCK_TOKEN $("$FAIRLOCK" status --json job | jq -c ".locks[0] | [.holds, .lease_ms > 5000]")"' >show
-	# shellcheck disable=SC2016
 	run -0 timeout 60 "$FAIRLOCK" wrap -l 20s job sh -c '"$FAIRLOCK" wrap -l 1s job sh show; sh show'
 	token=$(cli HGET fairlock:{job} token)
 	assert_output "$token [2,true]"$'\n'"$token [1,true]"
@@ -209,7 +199,6 @@ END
 }
 
 @test "a wrap of A inside one of B inside one of A enters at once, and each COMMAND sees its innermost lock" {
-	# shellcheck disable=SC2016
 	run -0 timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh -c '\''echo "$FAIRLOCK_NAME"
 		"$FAIRLOCK" wrap A sh -c "echo \$FAIRLOCK_NAME; set -- \$FAIRLOCK_HELD; echo \$#"'\'''
 	assert_output $'B\nA\n2'
@@ -218,7 +207,6 @@ END
 
 @test "two jobs side by side inside one wrap exclude each other on another lock" {
 	echo 'echo in >>trace; sleep 0.2; echo out >>trace' >step
-	# shellcheck disable=SC2016
 	timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh step & "$FAIRLOCK" wrap B sh step & wait'
 	[ "$(tr '\n' ' ' <trace)" = 'in out in out ' ]
 }
@@ -226,14 +214,12 @@ END
 @test "wrap does not enter a lock on the strength of a hold that is over" {
 	local held
 
-	# shellcheck disable=SC2016
 	held=$("$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_HELD"')
 	hold job
 	FAIRLOCK_HELD=$held run -75 "$FAIRLOCK" wrap -n job true
 }
 
 @test "wrap leaves an inner acquire's hold to its lease when it ends" {
-	# shellcheck disable=SC2016
 	"$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" acquire -l 5s job >/dev/null'
 	run -0 "$FAIRLOCK" status -q job
 	[ "$(cli PTTL job)" -gt 0 ]
@@ -294,7 +280,6 @@ stands_first() { [ "$(cli --raw ZRANGE "fairlock_queue:{job}" 0 0 | sed 's/.*://
 }
 
 @test "the wrapper ignores a signal that was ignored when it started" {
-	# shellcheck disable=SC2016
 	run -0 sh -c 'trap "" TERM; "$FAIRLOCK" wrap job sh -c "kill -TERM $$; kill -TERM \$PPID; sleep 0.2; echo alive"'
 	assert_output alive
 }
@@ -314,7 +299,6 @@ END
 }
 
 @test "wrap leaves a daemon alone that COMMAND has left behind" {
-	# shellcheck disable=SC2016
 	"$FAIRLOCK" wrap job sh -c 'setsid sleep 77 >/dev/null 2>&1 & echo $! >pid'
 	is_free job
 	kill "$(cat pid)"

@@ -6,7 +6,6 @@ load ../lib/helpers
 NAMES='takeover status log doctor'
 
 @test "the words of each picture are the program's, when its scene is played anew" {
-	# shellcheck disable=SC2086
 	"$TESTS_DIR/pictures/run" --check $NAMES 3>&- 4>&- || status=$?
 	[ "${status-0}" -ne 77 ] || skip 'this machine allows no namespaces'
 	return "${status-0}"

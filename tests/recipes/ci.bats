@@ -11,7 +11,6 @@ setup() {
 	export REDISCLI_AUTH=secret # for the test itself
 	put /run/secrets/fairlock/password <<<secret
 	script migrate.sh 'fairlock status -q deploy && echo migrated >>done'
-	# shellcheck disable=SC2016
 	script deploy.sh 'fairlock status -q deploy && echo "deployed $1" >>done'
 	script build.sh '! fairlock status -q deploy && echo built >>done'
 }
@@ -132,7 +131,6 @@ report() { pod 'command args' '' kubernetes-cronjob.yml spec jobTemplate spec te
 @test "the steps of github-steps.yml and the lines of gitlab-ci.yml run under one lock, which is given back at the end" {
 	local job
 
-	# shellcheck disable=SC2016
 	script migrate.sh 'fairlock status --noheadings -o OWNER deploy | tr -d " " >owner; echo "$FAIRLOCK_OWNER" >told'
 	for job in github_steps 'gitlab migrate-and-deploy'; do
 		$job
@@ -179,7 +177,6 @@ report() { pod 'command args' '' kubernetes-cronjob.yml spec jobTemplate spec te
 @test "the cron job runs its report in one of two clusters, shows it no password, and ends it on SIGTERM" {
 	local first
 
-	# shellcheck disable=SC2016
 	program report 'echo "$*" >>ran; ! env | grep =secret >>ran; until [ -e end ]; do sleep 0.05; done'
 	report
 	first=$JOB

@@ -5,8 +5,8 @@ load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
 
-# A COMMAND's end: it stays until there is a file `go`. From another folder: $(stays FOLDER).
-stays() { echo "until test -e '${1-$PWD}/go'; do sleep 0.05; done"; }
+# A COMMAND's end: it stays until there is a file `go` in this folder.
+stays() { echo "until test -e '$PWD/go'; do sleep 0.05; done"; }
 
 # start COMMAND: runs it as cron does, in the background. Adds its process id to PIDS; its messages come into `said`.
 start() {
@@ -31,7 +31,6 @@ in_folder() {
 }
 
 @test "build-site builds alone, and inside its own lock when it releases" {
-	# shellcheck disable=SC2016
 	program make 'echo "made $1"'
 	installs build-site
 	run -0 cron 'build-site release'
@@ -60,7 +59,6 @@ in_folder() {
 
 @test "migrate-site migrates when it has the site, its cache and its database, and nobody else has one of them" {
 	installs migrate-site
-	# shellcheck disable=SC2016
 	in_folder migrate.sh 'for lock in cache db site; do fairlock status -q "$lock" || exit; done; echo migrated >>ran'
 	hold db
 	start migrate-site
@@ -120,7 +118,6 @@ in_folder() {
 	installs with-test-database
 	sqlite3 databases/template.sqlite 'CREATE TABLE orders (name); INSERT INTO orders VALUES ("first")'
 	# Writes its argument into its database, stays, and prints what it has.
-	# shellcheck disable=SC2016
 	program itest 'sqlite3 "$TEST_DATABASE" "INSERT INTO orders VALUES (\"$1\")"
 		echo "${TEST_DATABASE##*/}" >>used
 		'"$(stays)"'
@@ -144,13 +141,11 @@ in_folder() {
 terraform() {
 	mkdir shop
 	installs terraform-locked
-	# shellcheck disable=SC2016
 	program terraform 'case "$*" in *"workspace show") echo default; exit ;; esac
 		'"$1"
 }
 
 @test "terraform-locked runs plan and apply of a workspace one after the other, with their arguments and status, and the rest without a lock" {
-	# shellcheck disable=SC2016
 	terraform '{ printf "<%s>" "${FAIRLOCK_NAME-no lock}" "$@"; echo; } >>'"$PWD/ran; $(stays)"'; test "$2" != destroy || exit 3'
 	start 'terraform-locked -chdir=shop plan -var "name=a  b" -out=plan'
 	wait_until has_lines 1 ran

@@ -32,7 +32,6 @@ nightly() {
 # starts_long_backup: a backup of what comes through a pipe, which lasts until there is a file `go`. Sets JOB; restic's
 # process id is in `long.pid`.
 starts_long_backup() {
-	# shellcheck disable=SC2016
 	program restic '[ "$1 $3" != "backup --stdin" ] || echo $$ >long.pid; exec /usr/bin/restic "$@"'
 	mkfifo in
 	background sh -c 'exec >in; echo data; while test -p in && ! test -e go; do sleep 0.05; done'

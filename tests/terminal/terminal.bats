@@ -82,7 +82,6 @@ END
 }
 
 @test "COMMAND ends and the lock is free, or the queue, when the terminal hangs up" {
-	# shellcheck disable=SC2016
 	type_line '"$FAIRLOCK" wrap job sh -c '\''echo $$ >pid; while :; do sleep 0.05; done'\'
 	wait_until test -s pid
 	hold next

@@ -18,14 +18,10 @@ quits() {
 }
 
 # coloured CODE LINE TEXT: succeeds if TEXT has this colour behind LINE
-coloured() {
-	on_terminal capture-pane -p -e | grep -q "$2.*$(printf '\033')\[$1m$3"
-}
+coloured() { on_terminal capture-pane -p -e | grep -q "$2.*$(printf '\033')\[$1m$3"; }
 
 # leaves_out COUNT: the last row of the screen says that so many more do not fit
-leaves_out() {
-	[ "$(screen | tail -n 1)" = "... $1 more" ]
-}
+leaves_out() { [ "$(screen | tail -n 1)" = "... $1 more" ]; }
 
 # drawn: succeeds if a title with the time stands on the first line
 drawn() { screen | sed -n 1p | grep -Eq '^fairlock (status|queue).* [0-9]{2}:[0-9]{2}:[0-9]{2}$'; }
