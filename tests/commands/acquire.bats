@@ -50,7 +50,7 @@ DAY=86400000
 }
 
 @test "a lease by hand is up to 30d, also renewed, and our keys outlive it; with --while-pid and of wrap it is up to 1d" {
-	local owner words cause
+	local owner name
 
 	owner=$("$FAIRLOCK" acquire job)
 	"$FAIRLOCK" renew -l 30d --owner "$owner" job

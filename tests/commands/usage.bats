@@ -155,12 +155,13 @@ all_refused() {
 }
 
 @test "options that exclude each other are refused, and the message names both" {
-	local command option other options
+	local command option other options one two
 
 	while read -r command other options; do
 		for option in $options; do
 			run -64 "$FAIRLOCK" "$command" "$option" "$other" x $([ "$command" != wrap ] || echo true)
-			assert_line --index 0 --regexp "^fairlock: cannot use option '(${option%%=*}': it does not go with ${other%%=*}|${other%%=*}': it does not go with ${option%%=*})$"
+			one=${option%%=*} two=${other%%=*}
+			assert_line --index 0 --regexp "^fairlock: cannot use option '($one': it does not go with $two|$two': it does not go with $one)$"
 		done
 	done <<-'END'
 		wrap --wait=5s --no-wait --skip
