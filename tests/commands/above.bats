@@ -12,17 +12,13 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	local command
 
 	for command in 'wrap job true' 'wrap -w 1h job true' 'wrap --shared -q job true' 'acquire job' 'wrap --also other job true'; do
-		# shellcheck disable=SC2016
 		run -64 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) $command; status=\$?; echo \"\$($CLI -s $SERVER_SOCKET ZCARD fairlock_queue:{job}) waiters\"; exit \$status"
 		assert_line --index 0 --regexp "^$ENDLESS\$"
 		assert_line "Try 'fairlock ${command%% *} --help'."
 		assert_line '0 waiters'
 	done
 	nothing_left
-}
-
-@test "the wrap above may be farther up, and hold several locks" {
-	# shellcheck disable=SC2016
+	# farther up, and with several locks
 	run -64 timeout -k 1 20 "$FAIRLOCK" wrap --also other job sh -c '(setsid --wait "$FAIRLOCK" wrap third sh -c "$1 wrap job true"; exit $?)' - "$(stranger)"
 	assert_line --regexp "^$ENDLESS\$"
 }
@@ -40,33 +36,28 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 	assert_line --regexp "^$ENDLESS\$"
 }
 
-@test "with -n and --skip the lock of the wrap above is busy" {
-	run -75 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) wrap -n job true"
-	assert_output --partial 'cannot get lock job: held by sh -c'
-	run -0 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) wrap --skip job echo ran"
-	assert_output ''
-}
+@test "the lock above is busy with -n and --skip, and in a slot the wait ends with 64 if no slot can become free" {
+	local status outer inner shown
 
-@test "inside a slot, it ends with 64 if no slot can become free for it" {
-	local slots
-
-	for slots in '1 1' '3 4' 'db1 db1'; do
-		run -64 timeout -k 1 20 "$FAIRLOCK" wrap --slots "${slots% *}" job sh -c "$(stranger) wrap --slots ${slots#* } job true"
-		assert_line --regexp "^$ENDLESS\$"
-	done
-	run -64 timeout -k 1 20 "$FAIRLOCK" wrap --shared job sh -c "$(stranger) wrap job true"
-	run -0 timeout -k 1 20 "$FAIRLOCK" wrap --slots 2 job sh -c "$(stranger) wrap --slots 2 job echo in"
-	assert_output in
-	run -0 timeout -k 1 20 "$FAIRLOCK" wrap --shared job sh -c "$(stranger) wrap --shared job echo in"
-	assert_output in
+	while IFS='|' read -r status outer inner shown; do
+		run "-$status" timeout -k 1 20 "$FAIRLOCK" wrap $outer job sh -c "$(stranger) wrap $inner"
+		assert_line --index 0 --regexp "$shown"
+	done <<-END
+		75||-n job true|cannot get lock job: held by sh -c
+		0||--skip job true; echo skipped|^skipped$
+		64|--slots 1|--slots 1 job true|^$ENDLESS$
+		64|--slots 3|--slots 4 job true|^$ENDLESS$
+		64|--slots db1|--slots db1 job true|^$ENDLESS$
+		64|--shared|job true|^$ENDLESS$
+		0|--slots 2|--slots 2 job echo in|^in$
+		0|--shared|--shared job echo in|^in$
+	END
 }
 
 has_holder() { [ "$(cli EXISTS "$1")" = 1 ]; }
 
 # in_namespace NAME COMMAND...: a wrap of NAME is process 1 of a PID namespace of its own
-in_namespace() {
-	background unshare --fork --pid --kill-child --mount-proc "$FAIRLOCK" wrap "$@"
-}
+in_namespace() { background unshare --fork --pid --kill-child --mount-proc "$FAIRLOCK" wrap "$@"; }
 
 @test "a wrap in another PID namespace of this host that has the number of the wrap above is waited for" {
 	unshare --fork --pid --mount-proc true || skip 'this user makes no PID namespaces'
@@ -74,7 +65,6 @@ in_namespace() {
 	wait_until has_holder job
 	[[ "$(holder_column job by)" = *$'\t1\t'* ]]
 	# its process 1 is a wrap, too, above the one that waits
-	# shellcheck disable=SC2046
 	in_namespace other $(stranger) wrap job touch "$PWD/ran" 2>said
 	local waiter=$!
 	wait_until in_queue job 1

@@ -1,47 +1,42 @@
-# fairlock acquire, its keeper, renew and release.
+# fairlock acquire, its keeper, renew and release, and locks by hand.
 load ../lib/helpers
 load ../lib/one_server
 
 held() { "$FAIRLOCK" status -q "$1"; }
 no_keepers() { [ -z "$(cli --raw PUBSUB CHANNELS "redisson_lock__channel:{$1}:*")" ]; }
+has_holds() { [ "$(cli HGET job "$1")" = "$2" ]; }
 
-# keeper_of OWNED: prints the process id of the keeper that `acquire OWNED` has left behind
-keeper_of() { pgrep -f -- "acquire $1"; }
+DAY=86400000
 
-@test "acquire prints the owner id and nothing else, and the lock stays held" {
+# ---- acquire, renew, release ----
+
+@test "acquire prints the owner id and nothing else, and the lock stays held; --json has name, owner, token and lease" {
 	run -0 "$FAIRLOCK" acquire -l 2m job
 	assert_output --regexp '^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+$'
-	[ "$(cli HGET job "$output")" = 1 ]
+	has_holds "$output" 1
 	[ "$(cli PTTL job)" -gt 60000 ]
-}
-
-@test "acquire --json prints name, owner, token and lease" {
 	run -0 "$FAIRLOCK" acquire --json -l 2m 'a "job"'
 	run -0 jq -r '[.name, (.owner | length > 36), (.token > 1700000000000), (.lease_ms > 60000 and .lease_ms <= 120000)] | @csv' <<<"$output"
 	assert_output '"a ""job""",true,true,true'
 }
 
-@test "release gives the lock back, and a second release ends with 76" {
+@test "release gives the lock back; one that this owner does not hold ends with 76, and the holder keeps it" {
 	local owner
+
 	owner=$("$FAIRLOCK" acquire job)
+	run -76 "$FAIRLOCK" release --owner 00000000-0000-4000-8000-000000000000:1 job
+	has_holds "$owner" 1
 	run -0 "$FAIRLOCK" release --owner "$owner" job
 	refute_output
-	run -1 held job
+	is_free job
 	run -76 "$FAIRLOCK" release --owner "$owner" job
 	assert_output 'fairlock: cannot release lock job: this owner does not hold it now; see fairlock status'
 	nothing_left
 }
 
-@test "release refuses to give back the lock of another owner, which keeps it" {
-	local owner
-	owner=$("$FAIRLOCK" acquire job)
-	run -76 "$FAIRLOCK" release --owner 00000000-0000-4000-8000-000000000000:1 job
-	held job
-	[ "$(cli HGET job "$owner")" = 1 ]
-}
-
 @test "renew extends the lease, by default to that of acquire, and never shortens it" {
 	local owner
+
 	owner=$("$FAIRLOCK" acquire -l 2m job)
 	cli PEXPIRE job 30000 >/dev/null
 	"$FAIRLOCK" renew --owner "$owner" job
@@ -54,12 +49,32 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	[ "$(cli PTTL job)" -gt 180000 ]
 }
 
+@test "a lease by hand is up to 30d, also renewed, and our keys outlive it; with --while-pid and of wrap it is up to 1d" {
+	local owner name
+
+	owner=$("$FAIRLOCK" acquire job)
+	"$FAIRLOCK" renew -l 30d --owner "$owner" job
+	"$FAIRLOCK" acquire -l 30d two
+	for name in job two; do
+		[ "$(cli PTTL $name)" -gt $((29 * DAY)) ]
+		[ "$(cli PTTL "fairlock:{$name}")" -gt $((30 * DAY + DAY / 2)) ]
+	done
+	owner=$("$FAIRLOCK" acquire -l 20d three)
+	cli PEXPIRE three 1000 >/dev/null
+	"$FAIRLOCK" renew --owner "$owner" three # with the lease that acquire took
+	[ "$(cli PTTL three)" -gt $((19 * DAY)) ]
+	run -64 "$FAIRLOCK" acquire -l 25h --while-pid $$ other
+	assert_line --index 0 "fairlock: cannot use option '--lease': it is at most 1d with --while-pid"
+	"$FAIRLOCK" acquire -l 1d --while-pid $$ other
+}
+
 @test "acquire with the holder's owner id adds a hold, and each release takes one away" {
 	local owner
+
 	owner=$("$FAIRLOCK" acquire job)
 	run -0 "$FAIRLOCK" acquire --owner "$owner" job
 	assert_output "$owner"
-	[ "$(cli HGET job "$owner")" = 2 ]
+	has_holds "$owner" 2
 	"$FAIRLOCK" release --owner "$owner" job
 	held job
 	"$FAIRLOCK" release --owner "$owner" job
@@ -67,7 +82,6 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 }
 
 @test "inside wrap, release gives back an inner acquire's hold, and refuses to give back wrap's own" {
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap job sh -c '
 		owner=$("$FAIRLOCK" acquire job)
 		[ "$owner" = "$FAIRLOCK_OWNER" ] || echo other owner
@@ -79,6 +93,7 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 
 @test "release --force --token N breaks the lock only if its token is N" {
 	local token
+
 	token=$("$FAIRLOCK" acquire --json job | jq .token)
 	run -76 "$FAIRLOCK" release --force --token $((token - 1)) job
 	held job
@@ -86,92 +101,153 @@ keeper_of() { pgrep -f -- "acquire $1"; }
 	is_free job
 }
 
-@test "acquire gives the lock back and ends with 71 if standard output is full" {
-	# shellcheck disable=SC2016
-	run -71 sh -c '"$FAIRLOCK" acquire job >/dev/full'
-	assert_output --regexp '^fairlock: cannot write the owner id: [^:]*$'
+@test "acquire gives the lock back and ends with 71 if standard output is full, and leaves no keeper" {
+	local words
+
+	for words in '' "--while-pid $$"; do
+		run -71 sh -c '"$FAIRLOCK" acquire $1 job >/dev/full' - "$words"
+		assert_output --regexp '^fairlock: cannot write the owner id: [^:]*$'
+		is_free job
+		no_keepers job
+		nothing_left
+	done
+}
+
+# ---- The owner: FAIRLOCK_OWNER, or none ----
+
+@test "with FAIRLOCK_OWNER renew and release act as this owner, and wrap and acquire go into its lock" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
+	export FAIRLOCK_OWNER
+	run -0 "$FAIRLOCK" wrap -n job sh -c 'echo "$FAIRLOCK_OWNER"'
+	assert_output "$FAIRLOCK_OWNER"
+	run -0 "$FAIRLOCK" acquire -n job
+	assert_output "$FAIRLOCK_OWNER"
+	run -0 "$FAIRLOCK" renew -l 5m job
+	[ "$(cli PTTL job)" -gt 60000 ]
+	run -0 "$FAIRLOCK" release job
+	run -0 "$FAIRLOCK" release job
 	is_free job
-	nothing_left
+}
+
+@test "a FAIRLOCK_OWNER that does not hold NAME opens nothing, a new owner waits for it, and release --force is not limited to it" {
+	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire other)
+	export FAIRLOCK_OWNER
+	hold job
+	run -75 "$FAIRLOCK" wrap -n job true
+	run -75 "$FAIRLOCK" acquire -n job
+	run -76 "$FAIRLOCK" renew job
+	run -76 "$FAIRLOCK" release job
+	FAIRLOCK_TOKEN=1 run -0 "$FAIRLOCK" release --force job
+	assert_output --partial 'lock job was held by sleep 600'
+	"$FAIRLOCK" release other
+	run -0 "$FAIRLOCK" acquire other
+	[ "$output" != "$FAIRLOCK_OWNER" ]
+}
+
+@test "in a script, release and renew without an owner change nothing, and the message has the command with the id" {
+	local owner name verb
+
+	for name in job "it's" -n "$(printf '%040d' 7)"; do
+		owner=$("$FAIRLOCK" acquire -l 10s -- "$name")
+		for verb in release renew; do
+			run -64 "$FAIRLOCK" "$verb" -- "$name" </dev/null
+			[ "${#lines[0]}" -le 160 ] || fail "${#lines[0]}: ${lines[0]}"
+			[[ ${lines[0]} = "fairlock: cannot $verb without an owner: fairlock $verb --owner $owner "* ]] || fail "$output"
+		done
+		[ "$(cli PTTL "$name")" -le 10000 ]
+		ln -sf "$FAIRLOCK" fairlock
+		PATH=$PWD:$PATH bash -c "${lines[0]#*owner: }"
+		"$FAIRLOCK" release --owner "$owner" -- "$name"
+		is_free "$name"
+	done
+}
+
+@test "the message of a busy lock says until when who holds it by hand, and why" {
+	local by
+
+	"$FAIRLOCK" acquire -l 2h --reason 'postgres 17 upgrade' job
+	by=$(LC_ALL=C date -d "$(lock job .until | jq -r .)" '+([A-Z][a-z]{2} .. )?%H:%M')
+	by="held by hand until $by, $(id -un)@$(uname -n): postgres 17 upgrade"
+	run -75 "$FAIRLOCK" wrap -n job true
+	assert_output --regexp "^fairlock: cannot get lock job: $by\$"
+	run -75 "$FAIRLOCK" acquire -w 100ms job
+	assert_output --regexp "^fairlock: cannot get lock job: .*; $by\$"
+}
+
+# ---- The keeper ----
+
+# keep [OPTION...]: starts a process, and a keeper of `job` for it. Sets PID, OWNER and KEEPER, their ids.
+keep() {
+	background sleep 600
+	PID=$!
+	wait_until grep -qx sleep "/proc/$PID/comm"
+	# A test that runs in the background has SIGINT ignored, and so had the keeper.
+	OWNER=$(timeout 20 env --default-signal=INT "$FAIRLOCK" acquire --while-pid "$PID" "$@" job)
+	[ -n "$OWNER" ]
+	KEEPER=$(pgrep -f -- "acquire --while-pid $PID $*")
 }
 
 @test "acquire --while-pid returns at once in a command substitution, and its keeper renews the lease until the process ends" {
-	background sleep 600
-	local pid=$! owner
-	owner=$(timeout 20 "$FAIRLOCK" acquire -l 4s --while-pid "$pid" job)
-	[ -n "$owner" ]
+	keep -l 4s
 	sleep 5
 	held job
-	kill -KILL "$pid" # bash may lose another signal to a child that has not begun
+	kill -KILL "$PID" # bash may lose another signal to a child that has not begun
 	wait_until is_free job
 	wait_until no_keepers job
 	nothing_left
 }
 
-# without_null COMMAND...: runs it where there is no /dev/null, as in a bare container; what it leaves ends with it
-without_null() {
+@test "acquire --while-pid returns in a command substitution also where there is no /dev/null" {
 	local enter=(unshare --mount --pid --fork --kill-child)
 
 	[ "$(id -u)" = 0 ] || enter+=(--user --map-root-user)
 	"${enter[@]}" true 2>/dev/null || skip 'this machine allows no namespaces'
-	# shellcheck disable=SC2016
-	setpriv --pdeathsig KILL "${enter[@]}" sh -c 'mount -t tmpfs tmpfs /dev && exec "$@"' sh "$@" 3>&- 4>&-
-}
-
-@test "acquire --while-pid returns in a command substitution also where there is no /dev/null" {
-	# shellcheck disable=SC2016
-	without_null timeout 60 sh -c '
-		owner=$("$FAIRLOCK" acquire --while-pid $$ job) && echo "$owner" && "$FAIRLOCK" status -q job
-	' >said
+	setpriv --pdeathsig KILL "${enter[@]}" sh -c 'mount -t tmpfs tmpfs /dev && exec timeout 60 sh -c "$1"' sh '
+		owner=$("$FAIRLOCK" acquire --while-pid $$ job) && echo "$owner" && "$FAIRLOCK" status -q job' >said 3>&- 4>&-
 	[ -s said ]
 }
 
 @test "the keeper lets go of the descriptors, terminal and working folder that it inherited" {
-	background sleep 600
-	local pid=$! owner keeper
 	exec 9<"$TESTS_DIR/lib/helpers.bash" 200<&9
-	owner=$("$FAIRLOCK" acquire --while-pid "$pid" job)
+	keep
 	exec 9<&- 200<&-
-	keeper=$(keeper_of "--while-pid $pid job")
-	[ "$(readlink "/proc/$keeper/cwd")" = / ]
-	[ "$(ps -o sid= -p "$keeper" | tr -d ' ')" = "$keeper" ]
-	run -0 readlink "/proc/$keeper/fd/0" "/proc/$keeper/fd/1" "/proc/$keeper/fd/2"
+	[ "$(readlink "/proc/$KEEPER/cwd")" = / ]
+	[ "$(ps -o sid= -p "$KEEPER" | tr -d ' ')" = "$KEEPER" ]
+	run -0 readlink "/proc/$KEEPER/fd/0" "/proc/$KEEPER/fd/1" "/proc/$KEEPER/fd/2"
 	assert_output $'/dev/null\n/dev/null\n/dev/null'
-	run -0 sh -c "readlink /proc/$keeper/fd/* | grep -v -e ^/dev/null -e ^socket: -e ^anon_inode: || echo none"
+	run -0 sh -c "readlink /proc/$KEEPER/fd/* | grep -v -e ^/dev/null -e ^socket: -e ^anon_inode: || echo none"
 	assert_output none
-	kill -KILL "$pid"
-	wait_until ended "$keeper"
 }
 
-@test "the keeper ends when the lock is released or broken" {
-	background sleep 600
-	# The keeper renews after a minute. It can notice earlier only because the server tells it.
-	local pid=$! owner keeper
-	owner=$("$FAIRLOCK" acquire -l 3m --while-pid "$pid" job)
-	keeper=$(keeper_of "-l 3m --while-pid $pid job")
-	"$FAIRLOCK" release --owner "$owner" job
-	wait_until ended "$keeper"
-	owner=$("$FAIRLOCK" acquire -l 3m --while-pid "$pid" job)
-	keeper=$(keeper_of "-l 3m --while-pid $pid job")
-	"$FAIRLOCK" release -q --force job
-	wait_until ended "$keeper"
-	is_free job
-	kill -KILL "$pid"
+@test "the keeper ends when the lock is released or broken, and gives it back on SIGHUP and SIGINT" {
+	local end
+
+	for end in 'release --owner' 'release -q --force --owner' 'kill -HUP' 'kill -INT'; do
+		# The keeper renews after a minute. It can notice earlier only because the server tells it.
+		keep -l 3m
+		case $end in
+		kill*) $end "$KEEPER" ;;
+		*) "$FAIRLOCK" $end "$OWNER" job ;;
+		esac
+		wait_until ended "$KEEPER"
+		is_free job
+	done
 }
 
 @test "a keeper that was stopped past its lease ends, also if the server loses its data after that" {
-	background sleep 600
-	local pid=$! keeper
-	"$FAIRLOCK" acquire -l 1s --while-pid "$pid" job >/dev/null
-	keeper=$(keeper_of "-l 1s --while-pid $pid job")
-	kill -STOP "$keeper"
+	keep -l 1s
+	kill -STOP "$KEEPER"
 	wait_until is_free job
 	"$FAIRLOCK" wrap job true
 	cli FLUSHALL
-	kill -CONT "$keeper"
-	wait_until ended "$keeper"
+	kill -CONT "$KEEPER"
+	wait_until ended "$KEEPER"
 	is_free job
-	kill -KILL "$pid"
 }
+
+# has_keeper TRACER: succeeds if acquire has its keeper; sets acquire and keeper
+has_keeper() { acquire=$(pgrep -P "$1") && keeper=$(pgrep -P "$acquire"); }
+has_left() { [ "$(ps -o sid= -p "$1" | tr -d ' ')" = "$1" ]; }
 
 @test "a signal to acquire's process group does not end the keeper, even while the keeper is still in that group" {
 	local acquire keeper
@@ -187,103 +263,36 @@ without_null() {
 	held job
 }
 
-# has_keeper TRACER: succeeds if acquire has its keeper; sets acquire and keeper
-has_keeper() { acquire=$(pgrep -P "$1") && keeper=$(pgrep -P "$acquire"); }
-has_left() { [ "$(ps -o sid= -p "$1" | tr -d ' ')" = "$1" ]; }
-
-@test "the keeper gives the lock back and ends on SIGHUP and SIGINT" {
-	local pid keeper signal
-
-	background sleep 600
-	pid=$!
-	for signal in HUP INT; do
-		# A test that runs in the background has SIGINT ignored, and so had the keeper.
-		env --default-signal=INT "$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
-		keeper=$(keeper_of "--while-pid $pid job")
-		kill -s "$signal" "$keeper"
-		wait_until ended "$keeper"
-		is_free job
-	done
-}
-
 @test "acquire --while-pid shows the process that it is for: its pid and command" {
-	local pid
-
-	background sleep 600
-	pid=$!
-	wait_until grep -qx sleep "/proc/$pid/comm"
-	"$FAIRLOCK" acquire --while-pid "$pid" job >/dev/null
-	run -0 "$FAIRLOCK" status --json job
-	assert_equal "$(jq -r '.locks[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
-	run -0 "$FAIRLOCK" log --json job
-	assert_equal "$(jq -r '.log[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
-	background "$FAIRLOCK" acquire --while-pid "$pid" job
+	keep
+	background "$FAIRLOCK" acquire --while-pid "$PID" job
 	wait_until in_queue job 1
-	run -0 "$FAIRLOCK" queue --json job
-	assert_equal "$(jq -r '.queue[0] | "\(.pid) \(.command)"' <<<"$output")" "$pid sleep 600"
-}
-
-# ---- FAIRLOCK_OWNER ----
-
-@test "with FAIRLOCK_OWNER renew and release act as this owner, and wrap and acquire go into its lock" {
-	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire job)
-	export FAIRLOCK_OWNER
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap -n job sh -c 'echo "$FAIRLOCK_OWNER"'
-	assert_output "$FAIRLOCK_OWNER"
-	run -0 "$FAIRLOCK" acquire -n job
-	assert_output "$FAIRLOCK_OWNER"
-	run -0 "$FAIRLOCK" renew -l 5m job
-	[ "$(cli PTTL job)" -gt 60000 ]
-	run -0 "$FAIRLOCK" release job
-	run -0 "$FAIRLOCK" release job
-	is_free job
-}
-
-@test "a FAIRLOCK_OWNER that does not hold NAME opens nothing, and a new owner waits for it" {
-	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire other)
-	export FAIRLOCK_OWNER
-	hold job
-	run -75 "$FAIRLOCK" wrap -n job true
-	run -75 "$FAIRLOCK" acquire -n job
-	run -76 "$FAIRLOCK" renew job
-	run -76 "$FAIRLOCK" release job
-	"$FAIRLOCK" release other
-	run -0 "$FAIRLOCK" acquire other
-	[ "$output" != "$FAIRLOCK_OWNER" ]
-}
-
-@test "FAIRLOCK_OWNER does not limit release --force, and no variable or key stands for --owner or --token" {
-	hold job
-	FAIRLOCK_OWNER=$("$FAIRLOCK" acquire other) FAIRLOCK_TOKEN=1 run -0 "$FAIRLOCK" release --force job
-	assert_output --partial 'lock job was held by sleep 600'
-	FAIRLOCK_TOKEN=1 run -0 "$FAIRLOCK" release --force other
-	for key in owner token; do
-		echo "$key = 1" >conf
-		run -78 "$FAIRLOCK" release --config conf --force job
+	for command in status log queue; do
+		run -0 "$FAIRLOCK" $command --json job
+		assert_equal "$(jq -r '.[][0] | "\(.pid) \(.command)"' <<<"$output")" "$PID sleep 600"
 	done
 }
+
+has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 
 @test "acquire --while-pid of a process that does not exist or is a zombie is a usage error" {
 	run -64 "$FAIRLOCK" acquire --while-pid 4194304 job
 	assert_line --partial 'there is no such process'
 	sh -c 'sleep 0 & exec sleep 600' 3>&- 4>&- &
-	local parent=$! zombie
-	wait_until has_zombie "$parent"
-	zombie=$(pgrep -P "$parent")
-	run -64 "$FAIRLOCK" acquire --while-pid "$zombie" job
-	kill "$parent"
+	wait_until has_zombie $!
+	run -64 "$FAIRLOCK" acquire --while-pid "$(pgrep -P $!)" job
+	kill $!
 	is_free job
 }
 
-has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
-
 @test "acquire --while-pid leaves the queue and ends with 75 if the process ends while it waits" {
+	local pid waiter
+
 	hold job
 	background sleep 600
-	local pid=$!
+	pid=$!
 	background "$FAIRLOCK" acquire --while-pid "$pid" job 2>said
-	local waiter=$!
+	waiter=$!
 	wait_until in_queue job 1
 	kill -KILL "$pid"
 	ends_with 75 "$waiter"
@@ -291,17 +300,36 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 	in_queue job 0
 }
 
-@test "acquire --while-pid ends with 71 if standard output is full, and leaves neither lock nor keeper" {
-	background sleep 600
-	run -71 sh -c '"$FAIRLOCK" acquire --while-pid "$1" job >/dev/full' - $!
-	assert_output --partial 'cannot write the owner id'
-	run -1 held job
-	run keeper_of "--while-pid $! job"
-	assert_output ''
+# ---- --max-hold ----
+
+# cause OWNER: prints how the log says that this owner's hold ended
+cause() { "$FAIRLOCK" log --json job | jq -c --arg owner "$1" '.log[] | select(.owner == $owner and .event == "released") | [.status, .cause]'; }
+
+@test "the keeper renews until --max-hold is over, then gives the lock back to the next waiter, and the process lives on" {
+	keep --max-hold 4s -l 1s
+	background "$FAIRLOCK" wrap job touch ran
+	wait_until in_queue job 1
+	ends_with 0 $!
+	test -e ran
+	assert_equal "$(cause "$OWNER")" '[null,"max-hold"]'
+	[ "$("$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "released").held_ms][0]')" -ge 3900 ]
+	kill -0 "$PID"
+	nothing_left
 }
 
-@test "a malformed owner id is a usage error of release, renew and acquire" {
-	run -64 "$FAIRLOCK" release --owner 'no owner' job
-	run -64 "$FAIRLOCK" renew --owner '' job
-	run -64 "$FAIRLOCK" acquire --owner 'a b' job
+@test "--max-hold gives back the hold of its own process only" {
+	local owner
+
+	owner=$("$FAIRLOCK" acquire -l 10m job)
+	keep --max-hold 1s -l 1m --owner "$owner"
+	has_holds "$owner" 2
+	wait_until has_holds "$owner" 1
+	"$FAIRLOCK" release --owner "$owner" job
+	is_free job
+	nothing_left
+}
+
+@test "acquire does not heed a default for --max-hold without --while-pid" {
+	FAIRLOCK_MAX_HOLD=1ms run -0 "$FAIRLOCK" acquire job
+	held job
 }

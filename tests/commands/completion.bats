@@ -9,7 +9,6 @@ offers() {
 	local words offer
 
 	while IFS='|' read -r words offer; do
-		# shellcheck disable=SC2086
 		ask $words
 		assert_equal "$(xargs <<<"$output")" "${offer# }"
 	done
@@ -29,16 +28,11 @@ offers() {
 		acquire x --no | --no-wait
 		acquire -- --no |
 		status --sort WAI | WAITERS
-		status --so=WAI | --so=WAITERS
 		status -vaoWAI | -vaoWAITERS
 		status -o st | state
 		status -o h | host held_ms holds held help
-		queue -o +PO | +POSITION
 		queue --output=USER,PO | --output=USER,POSITION
-		log -oTIME,TO | -oTIME,TOKEN
-		log --sort=ti | --sort=time
 		queue --sort +PO |
-		queue --sort USER,PO |
 		status --color= | --color=auto --color=always --color=never
 	END
 	run "$FAIRLOCK" --complete status -o STA
@@ -46,16 +40,18 @@ offers() {
 }
 
 @test "completion leaves files and commands to the shell" {
-	run "$FAIRLOCK" --complete -v --config ''
-	assert_output $'\tfiles 0'
-	run "$FAIRLOCK" --complete wrap --config=/etc/
-	assert_output $'\tfiles 9'
-	run "$FAIRLOCK" --complete wrap -n x ''
-	assert_output $'\tcommand 3'
-	run "$FAIRLOCK" --complete -v wrap x -- git --ver
-	assert_output $'\tcommand 4'
-	run "$FAIRLOCK" --complete wrap -c true x ''
-	assert_output ''
+	local words shown
+
+	while IFS='|' read -r words shown; do
+		run -0 "$FAIRLOCK" --complete ${words% *} "${words##* }"
+		assert_output "${shown:+$'\t'$shown}"
+	done <<-'END'
+		-v --config |files 0
+		wrap --config=/etc/|files 9
+		wrap -n x |command 3
+		-v wrap x -- git --ver|command 4
+		wrap -c true x |
+	END
 }
 
 @test "completion offers the names of locks of the server that the command line gives, where a NAME may stand" {
@@ -71,7 +67,6 @@ offers() {
 
 @test "completion prints no message, whatever is wrong with the words or the server" {
 	for words in 'lock x' 'wrap --bogus x' 'wrap -w nonsense --o' 'status --url http://x n' 'status --url unix:/nowhere n'; do
-		# shellcheck disable=SC2086
 		run --separate-stderr "$FAIRLOCK" --complete $words
 		assert_success
 		assert_equal "$stderr" ''

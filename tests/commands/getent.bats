@@ -19,12 +19,6 @@ getent_does() {
 	chmod +x bin/getent
 }
 
-# hide FILE COMMAND...: runs COMMAND where this program cannot be executed
-hide() {
-	# shellcheck disable=SC2016
-	unshare -rm sh -c 'mount --bind /dev/null "$1" && shift && exec "$@"' sh "$@"
-}
-
 # stranger COMMAND...: runs it as user 4242; what it leaves behind ends with it
 stranger() {
 	unshare --user --map-user 4242 --map-group 4242 --pid --fork --kill-child --mount-proc \
@@ -37,33 +31,15 @@ homeless() {
 	assert_output --partial 'user 4242 has no home directory; name a server with FAIRLOCK_URL'
 }
 
-# Each of these prints nothing of use, some of them for ever.
-useless=(
-	'exit 2'
-	'echo rubbish'
-	"printf ':\n\n:::::::\n'"
-	"printf 'somebody:x:4242:4242::/home'"
-	'echo somebody:x:4242'
-	'echo somebody:x:4243:4242::/:/bin/sh'
-	'echo somebody:x:4242:4242::home:/bin/sh'
-	'exec yes rubbish'
-	'exec head -c 20000000 /dev/urandom'
-	'exec cat /dev/zero'
-)
-
-@test "local: is in the home folder that getent knows" {
-	getent_does "[ \"\$*\" = 'passwd 4242' ] && echo 'somebody:x:4242:4242:Some Body,,,:$PWD/home:'"
+@test "local: is in the home folder that getent knows, and so is the user's file, unless HOME is set; what is printed without end is cut" {
+	getent_does "[ \"\$*\" = 'passwd 4242' ] && echo 'somebody:x:4242:4242:Some Body,,,:$PWD/home:'; exec yes rubbish"
 	run -7 stranger env -i PATH="$PATH" HOME=/ "$FAIRLOCK" wrap -u local: job sh -c 'exit 7'
 	refute_output
 	run -0 find home -type s
 	assert_output --regexp "^home/.local/state/fairlock/[^/]*/socket\$"
 	assert_equal "$(wc -l <calls)" 1
-}
-
-@test "fairlock finds the user's file in the home folder that getent knows, unless HOME is set" {
 	mkdir home/.config other
 	echo "url = unix:$PWD/none" >home/.config/fairlock.conf
-	getent_does "echo 'somebody:x:4242:4242::$PWD/home:/bin/sh'"
 	run -69 stranger env -u HOME "$FAIRLOCK" status x
 	assert_output --partial "unix:$PWD/none"
 	rm calls
@@ -72,11 +48,8 @@ useless=(
 }
 
 @test "the real getent knows users whom the C library of a static program does not know" {
-	local user='somebody:x:4242:4242::' # and no shell
-
 	cp /etc/passwd .
-	echo "$user$PWD/home" >>passwd
-	# shellcheck disable=SC2016
+	echo "somebody:x:4242:4242::$PWD/home" >>passwd # and no shell
 	run -0 unshare -rm sh -c 'mount --bind passwd /etc/passwd && exec "$@"' sh \
 		unshare --user --map-user 4242 --pid --fork --kill-child --mount-proc \
 		"$FAIRLOCK" wrap -u local: job echo "It is done"
@@ -88,56 +61,47 @@ useless=(
 	SECRET=sesame homeless stranger 9<secrets
 	run -0 grep -v -e '^PWD=' -e '^OLDPWD=' -e '^SHLVL=' -e '^_=' env
 	assert_output --regexp '^PATH=[^[:space:]]*$'
-	run -0 grep -c '/' descriptors
-	refute grep secrets descriptors
+	run ! grep secrets descriptors
 	grep ' 0 -> /dev/null' descriptors
 }
 
 @test "a user whom getent does not know, or without a getent, has no private server" {
 	local line
 
-	homeless hide /usr/bin/getent unshare --user --map-user 4242
-	for line in "${useless[@]}"; do
+	homeless unshare -rm sh -c 'mount --bind /dev/null /usr/bin/getent && exec "$@"' sh unshare --user --map-user 4242
+	for line in 'exit 2' 'echo rubbish' "printf ':\n\n:::::::\n'" "printf 'somebody:x:4242:4242::/home'" 'echo somebody:x:4242' \
+		'echo somebody:x:4243:4242::/:/bin/sh' 'echo somebody:x:4242:4242::home:/bin/sh' 'exec yes rubbish' \
+		'exec head -c 20000000 /dev/urandom'; do
 		getent_does "$line"
 		homeless stranger
 	done
 }
 
-@test "what getent prints without end is cut, and its first lines count" {
-	getent_does "echo 'somebody:x:4242:4242::$PWD/home:/bin/sh'; exec yes rubbish"
-	run -0 stranger "$FAIRLOCK" wrap -u local: job true
-}
-
-@test "a getent that hangs costs some seconds, and is gone then" {
-	local began
+@test "a getent that hangs costs some seconds, and is gone then; it dies with a fairlock that is killed" {
+	local began gone='timeout 5 sh -c "while pgrep -x \"slee[p]|getent\"; do :; done"'
 
 	getent_does 'sleep 600 & wait'
 	began=$(ms)
-	# shellcheck disable=SC2016
-	run -0 stranger sh -c '"$0" wrap -u local: job true; echo "$?"; timeout 5 sh -c "while pgrep -x \"slee[p]|getent\"; do :; done"' "$FAIRLOCK"
+	run -0 stranger sh -c "\"\$0\" wrap -u local: job true; echo \"\$?\"; $gone" "$FAIRLOCK"
 	assert_line --index 0 --partial 'user 4242 has no home directory'
 	assert_line --index 1 78
 	[ $(($(ms) - began)) -lt 15000 ]
-}
-
-@test "getent dies with a fairlock that is killed" {
+	rm calls
 	getent_does 'exec sleep 600'
-	# shellcheck disable=SC2016
-	run -0 stranger sh -c '"$0" wrap -u local: job true & timeout 20 sh -c "until [ -s calls ]; do :; done"; kill -9 "$!"
-		timeout 5 sh -c "while pgrep -x \"slee[p]|getent\"; do :; done"' "$FAIRLOCK"
-}
-
-# shown_as USER VARIABLE=VALUE...: a job of user 4242 is shown with USER
-shown_as() {
-	run -0 stranger env FAIRLOCK_URL="$FAIRLOCK_URL" "${@:2}" "$FAIRLOCK" wrap job \
-		"$FAIRLOCK" status --raw --noheadings -o USER job
-	assert_output "$1"
+	run -0 stranger sh -c "\"\$0\" wrap -u local: job true & timeout 20 sh -c 'until [ -s calls ]; do :; done'; kill -9 \"\$!\"; $gone" "$FAIRLOCK"
 }
 
 @test "the user of a process that no database knows is LOGNAME, else USER, else the number" {
+	local shown variables
+
 	start_server
-	shown_as ann LOGNAME=ann USER=bob
-	shown_as bob USER=bob
-	shown_as 4242 LOGNAME= USER=
-	shown_as 'a?b?[' LOGNAME=$'a\tb\x1b['
+	while IFS='|' read -r shown variables; do
+		run -0 stranger env FAIRLOCK_URL="$FAIRLOCK_URL" $variables "$FAIRLOCK" wrap job "$FAIRLOCK" status --raw --noheadings -o USER job
+		assert_output "$shown"
+	done <<-END
+		ann|LOGNAME=ann USER=bob
+		bob|USER=bob
+		4242|LOGNAME= USER=
+		a?b[|LOGNAME=a$(printf '\x1b')b[
+	END
 }

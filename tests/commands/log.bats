@@ -1,12 +1,8 @@
 #!/usr/bin/env bats
-# fairlock log: the events that it shows, and its forms.
+# fairlock log: the events that it shows, which of them, and in which form.
 
 load ../lib/helpers
 load ../lib/history
-
-logged() {
-	[ "$(events '[-1].event')" = "\"$1\"" ]
-}
 
 # last_is EVENT SINCE: waits for this event; it must have happened between SINCE and now
 last_is() {
@@ -17,9 +13,17 @@ last_is() {
 	[ "$time" -ge "$2" ] && [ "$time" -le "$(now_ms)" ] || fail "$1 at $time is not in $2..$(now_ms)"
 }
 
+logged() { [ "$(events '[-1].event')" = "\"$1\"" ]; }
+
+# ended: prints status and cause of each release
+ended() { events '|map(select(.event == "released") | [.status, .cause])'; }
+
+# columns COLUMNS WORD...: prints these columns, without headings
+columns() { "$FAIRLOCK" log --raw --noheadings -o "$1" "${@:2}"; }
+
 # ---- The events ----
 
-@test "log shows a grant and a release with the holder, the time and the duration" {
+@test "log shows a grant and a release with the holder, the time and the duration; --json has the keys of the manual" {
 	before=$(now_ms)
 	LOGNAME=bob background "$FAIRLOCK" wrap job sleep 0.1
 	wrapper=$!
@@ -30,10 +34,6 @@ last_is() {
 		and .[1].held_ms >= 100 and .[0].token == .[1].token and .[0].token > 1e12
 		and all(.host == $host and .user == "bob" and "\(.pid)" == $pid and .command == "sleep 0.1"
 			and (.owner | endswith(":" + $pid)))'
-}
-
-@test "log --json has the keys that the manual names, in this order, and times as in RFC 3339" {
-	"$FAIRLOCK" wrap job true
 	assert_equal "$(events '[0]|keys_unsorted|join(" ")')" \
 		'"name time event owner host pid user command slot reason token waited_ms held_ms by status cause"'
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
@@ -46,23 +46,22 @@ last_is() {
 	gone=$(now_ms)
 	sleep 0.2
 	"$FAIRLOCK" acquire job
-	assert_equal "$(events '|map(.event)')" '["granted","expired","granted"]'
-	events '[1]' | jq -e ".held_ms == 1000 and (.time | sub(\"[.].*\"; \"Z\") | fromdate) <= $((gone / 1000))"
+	assert_equal "$(events '|map([.event, .held_ms])')" '[["granted",null],["expired",1000],["granted",null]]'
 	time=$(date -d "$(events '[1].time' | tr -d '"')" +%s%3N)
 	[ "$time" -ge $((before + 1000)) ]
 	[ "$time" -le "$gone" ]
 }
 
-@test "log shows that a lock was broken by force, with the owner who lost it" {
+@test "log shows a lock that was broken, a waiter that left, a lock that was lost, and whose it was" {
 	owner=$("$FAIRLOCK" acquire job)
 	before=$(now_ms)
 	"$FAIRLOCK" release --force job
 	last_is forced "$before"
 	assert_equal "$(events '[-1].owner')" "\"$owner\""
-}
-
-@test "log shows that a holder lost the lock to another one when the server lost its data" {
 	hold --lease 6s job
+	run -75 "$FAIRLOCK" wrap --wait 1s job true
+	last_is left "$before"
+	events '[-1]' | jq -e '.waited_ms >= 500 and .held_ms == null and .token == null and .command == "true"'
 	before=$(now_ms)
 	cli FLUSHALL >/dev/null
 	"$FAIRLOCK" acquire job
@@ -70,33 +69,19 @@ last_is() {
 	assert_equal "$(events '[-1].pid')" "$HOLDER"
 }
 
-@test "log shows that a waiter has left the queue, and how long it had waited" {
-	hold job
-	before=$(now_ms)
-	run -75 "$FAIRLOCK" wrap --wait 1s job true
-	last_is left "$before"
-	events '[-1]' | jq -e '.waited_ms >= 500 and .held_ms == null and .token == null and .command == "true"'
-}
+@test "log shows with which status COMMAND ended, which signal killed it, and that --max-hold stopped it" {
+	local command
 
-# ---- How COMMAND ended ----
-
-# ended: prints status and cause of each release
-ended() {
-	events '|map(select(.event == "released") | [.status, .cause])'
-}
-
-@test "log shows with which status COMMAND ended, or which signal killed it" {
-	"$FAIRLOCK" wrap job true
-	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
+	for command in true 'exit 3' 'kill -KILL $$' 'kill -TERM $$'; do
+		"$FAIRLOCK" wrap job sh -c "$command" || true
+	done
 	run -127 "$FAIRLOCK" wrap job no-such-command
 	run -126 "$FAIRLOCK" wrap job /dev/null
-	"$FAIRLOCK" wrap job sh -c 'kill -KILL $$' || true
-	"$FAIRLOCK" wrap job sh -c 'kill -TERM $$' || true
+	run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 60
+	run -124 "$FAIRLOCK" wrap --max-hold 1s job sh -c 'trap "exit 5" TERM; while :; do sleep 0.05; done'
 	assert_equal "$(ended)" \
-		'[[0,"exit"],[3,"exit"],[127,"exit"],[126,"exit"],[137,"KILL"],[143,"TERM"]]'
-	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,STATUS,CAUSE job
-	assert_line --index 9 'released 137 KILL'
-	assert_equal "$(events '[0]|[.status, .cause]')" '[null,null]'
+		'[[0,"exit"],[3,"exit"],[137,"KILL"],[143,"TERM"],[127,"exit"],[126,"exit"],[143,"max-hold"],[5,"max-hold"]]'
+	assert_equal "$(columns EVENT,STATUS,CAUSE job | sed -n '5,6p')" $'granted - -\nreleased 137 KILL'
 }
 
 # has_command WRAPPER: its guard is there, and has started COMMAND, which is `sleep`
@@ -106,69 +91,55 @@ has_command() {
 	guard=$(pgrep -P "$1") && pgrep -x -P "$guard" sleep >/dev/null
 }
 
-@test "log shows that --max-hold stopped COMMAND" {
-	run -124 "$FAIRLOCK" wrap --max-hold 100ms job sleep 60
-	run -124 "$FAIRLOCK" wrap --max-hold 1s job sh -c 'trap "exit 5" TERM; while :; do sleep 0.05; done'
-	assert_equal "$(ended)" '[[143,"max-hold"],[5,"max-hold"]]'
-}
-
-@test "log shows that COMMAND was stopped since the guard of its lock was lost" {
+@test "log shows that COMMAND was stopped since its guard, or its wrapper, was killed" {
 	hold job
 	wait_until has_command "$HOLDER"
 	pkill -KILL -P "$HOLDER"
 	ends_with 76 "$HOLDER"
-	assert_equal "$(ended)" '[[143,"lost"]]'
-}
-
-@test "log shows that COMMAND was stopped since its wrapper was killed" {
 	hold job
 	wait_until has_command "$HOLDER"
 	kill -KILL "$HOLDER"
 	wait_until is_free job
-	assert_equal "$(ended)" '[[143,"wrap died"]]'
+	assert_equal "$(ended)" '[[143,"lost"],[143,"wrap died"]]'
 }
 
-@test "log knows no status of a lock of acquire that a wrap went into and gave back last" {
-	owner=$("$FAIRLOCK" acquire job)
-	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
-	is_free job
-	assert_equal "$(ended)" '[[null,null]]'
-	owner=$("$FAIRLOCK" acquire job)
-	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap --min-hold 500ms job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
+@test "log shows the slot of each event of a hold: grant, release, expiry, and break by force" {
+	"$FAIRLOCK" wrap --slots db1,db2 job true
+	"$FAIRLOCK" acquire --slots db1,db2 --lease 1s job >/dev/null
 	wait_until is_free job
-	"$FAIRLOCK" wrap job true
-	assert_equal "$(ended)" '[[null,null],[null,null],[0,"exit"]]'
+	"$FAIRLOCK" acquire --slots 3 job >/dev/null
+	"$FAIRLOCK" release --force -q --slot 1 job
+	"$FAIRLOCK" wrap --shared job true
+	assert_equal "$(columns EVENT,SLOT job)" \
+		"$(printf '%s %s\n' granted db1 released db1 granted db1 expired db1 granted 1 forced 1 granted - released -)"
+	assert_equal "$(events '|map(.slot)')" '["db1","db1","db1","db1","1","1",null,null]'
+	run -0 "$FAIRLOCK" log job
+	assert_line --index 0 --regexp '^TIME +EVENT +SLOT +WAITED '
+	assert_line --index 1 --regexp ' granted +db1 '
 }
 
-# ---- The table ----
-
-@test "log --sort sorts the events by a column" {
-	"$FAIRLOCK" wrap job true
-	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort EVENT job | xargs)" = 'granted released' ]
-	[ "$("$FAIRLOCK" log --raw --noheadings -o EVENT --sort WAITED_MS job | wc -l)" = 2 ]
+@test "log shows the reason for which a lock was wanted, and sorts by a column" {
+	cli XADD "$key" '*' event granted time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
+	cli XADD "$key" '*' event expired time ${base}001 by $'db1\t100\tann\tpsql' >/dev/null
+	run -0 "$FAIRLOCK" log --noheadings -o COMMAND,REASON -n 1 --sort EVENT job
+	assert_equal "$(events '[0]|[.command, .reason]')" '["psql","migrate the table"]'
+	assert_equal "$(columns EVENT,REASON --sort EVENT job)" $'expired -\ngranted migrate\\x20the\\x20table'
+	run -0 "$FAIRLOCK" log job
+	refute_output --partial migrate
 }
 
 # ---- All locks ----
 
-# use NAME [COMMAND]: a wrap takes the lock, and gives it back, perhaps after its own end
-use() {
-	"$FAIRLOCK" wrap "$1" "${2-true}" || true
-	wait_until is_free "$1"
-}
-
 # shows_others CAUSE: log without NAME ends with 78 for this cause, and shows the events of the lock "other"
 shows_others() {
-	run --separate-stderr -78 "$FAIRLOCK" log
-	assert_output --partial other
-	# shellcheck disable=SC2154 # stderr comes from run
-	assert_equal "$stderr" "fairlock: $1"
 	run --separate-stderr -78 "$FAIRLOCK" log --json
 	assert_equal "$(jq -c '[.log[].name] | unique' <<<"$output")" '["other"]'
+	assert_equal "$stderr" "fairlock: $1"
 }
 
 @test "log without NAME names a lock whose data are damaged, shows the other locks, and ends with 78" {
-	use job
-	use other
+	"$FAIRLOCK" wrap job true
+	"$FAIRLOCK" wrap other true
 	cli HSET 'fairlock:{job}' name nonsense >/dev/null
 	shows_others 'cannot show the log of lock job: its name on the server is nonsense'
 	cli SET 'fairlock:{job}' 1 >/dev/null
@@ -191,8 +162,7 @@ shows_others() {
 	done
 	owners=$(for name in "${names[@]}"; do owner_of "$(slot_of "$name")"; done | sort -u)
 	[ "$(wc -l <<<"$owners")" -gt 1 ]
-	run -0 "$FAIRLOCK" log --raw --noheadings -o NAME,EVENT
-	assert_output "$(printf '%s granted\n' "${names[@]}" | sed 'p; s/granted/released/')"
+	assert_equal "$(columns NAME,EVENT)" "$(printf '%s granted\n' "${names[@]}" | sed 'p; s/granted/released/')"
 	owner=$(grep -vx "${CLUSTER_PORTS%% *}" <<<"$owners" | head -n 1)
 	kill_node "$(replica_of "$owner")"
 	kill_node "$owner"
@@ -201,33 +171,122 @@ shows_others() {
 	[ "${#lines[@]}" -lt 10 ]
 }
 
-# ---- Slots ----
+# ---- --lines and --since ----
 
-@test "log shows the slot of each event of a hold: grant, release, expiry, and break by force" {
-	local owner slot
+@test "log --lines N shows the last N events, also all that there are, and none; it takes a number" {
+	local words last option
 
-	"$FAIRLOCK" wrap --slots db1,db2 job true
-	"$FAIRLOCK" acquire --slots db1,db2 --lease 1s job >/dev/null
-	wait_until is_free job
-	read -r owner slot < <("$FAIRLOCK" acquire --slots 3 job)
-	"$FAIRLOCK" release --force -q --slot 1 job
-	"$FAIRLOCK" wrap --shared job true
-	assert_equal "$(events '|map([.event, .slot])')" "$(jq -nc '[["granted", "db1"], ["released", "db1"], ["granted", "db1"],
-		["expired", "db1"], ["granted", "1"], ["forced", "1"], ["granted", null], ["released", null]]')"
-	run -0 "$FAIRLOCK" log job
-	assert_line --index 0 --regexp '^TIME +EVENT +SLOT +WAITED '
-	assert_line --index 1 --regexp ' granted +db1 '
-	run -0 "$FAIRLOCK" log
-	assert_line --index 1 --regexp ' granted +db1 '
-	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,SLOT job
-	assert_line --index 4 'granted 1'
+	for status in 1 2 3; do
+		"$FAIRLOCK" wrap job sh -c "exit $status" || true
+	done
+	while IFS='|' read -r words last; do
+		assert_equal "$(columns EVENT,STATUS $words job | paste -sd ' ')" "$last"
+	done <<-'END'
+		-n 3|released 2 granted - released 3
+		--lines=1|released 3
+		-n 5|released 1 granted - released 2 granted - released 3
+		-n 0|
+	END
+	assert_equal "$(columns EVENT -n6 job)" "$(columns EVENT -n 100 job)"
+	assert_equal "$("$FAIRLOCK" log --json -n 2 job | jq -c '[.log[].event]')" '["granted","released"]'
+	for option in --stats --plot; do
+		run -64 "$FAIRLOCK" log -n 3 $option job
+		assert_line --index 0 "fairlock: cannot use option '--lines': it does not go with $option"
+	done
+	for option in x -1; do
+		run -64 "$FAIRLOCK" log -n "$option" job
+		assert_line --index 0 "fairlock: cannot use option '--lines': '$option' is not a number"
+	done
 }
 
-@test "log shows the reason for which a lock was wanted" {
-	cli XADD $key '*' event granted time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
-	run -0 "$FAIRLOCK" log --noheadings -o COMMAND,REASON job
-	assert_output 'psql    migrate the table'
-	assert_equal "$(events '|map([.command, .reason])')" '[["psql","migrate the table"]]'
-	run -0 "$FAIRLOCK" log job
-	refute_output --partial migrate
+@test "log --since takes a day, a time of a day, seconds since the epoch, and a time of another zone" {
+	local since minutes
+
+	export TZ=Asia/Tokyo # nine hours ahead of UTC
+	printf '%s granted - - - -\n' 0 60 120 180 | entries
+	while IFS='|' read -r since minutes; do
+		assert_equal "$(columns TIME --since "$since" job | sed 's/.*T03:0\(.\):00.000Z/\1/' | paste -sd ' ')" "$minutes"
+	done <<-END
+		2026-11-21|0 1 2 3
+		2026-11-22|
+		2026-11-21 12:01|1 2 3
+		2026-11-21 12:01:00.001|2 3
+		2026-11-21T12:02:00|2 3
+		2026-11-21T03:03:00Z|3
+		2026-11-21 04:03:00+01:00|3
+		2026-11-20 22:03:00-0500|3
+		@$((base + 120))|2 3
+		@$((base + 120)).5|3
+	END
+}
+
+@test "log --since knows yesterday and today, which begin at midnight, and times of them" {
+	local midnight since tokens
+
+	midnight=$(date -d 'today 0:00' +%s)
+	for second in -86401 -86400 -1 0 1; do
+		cli XADD "$key" "$((midnight + second))000-*" event granted time "$((midnight + second))000" token "$((second + 90000))" >/dev/null
+	done
+	while IFS='|' read -r since tokens; do
+		assert_equal "$(columns TOKEN --since "$since" job | paste -sd ' ')" "$tokens"
+	done <<-'END'
+		yesterday|3600 89999 90000 90001
+		today|90000 90001
+		00:00|90000 90001
+		yesterday 00:00:01|89999 90000 90001
+		now|
+	END
+}
+
+@test "log --since refuses the future, and other words with an example of each form" {
+	for text in foo '2026-11-23 03' 03:00Z yesterdayy '@' '@1x' -1 ' 03:00' 2026-11-23T 2026-2-3 3:0 003:00 12:345 \
+		'yesterday T03:00' 99999-01-01; do
+		run -64 "$FAIRLOCK" log --since="$text" job
+		assert_line --index 0 "fairlock: cannot use --since '$text': write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS"
+		assert_line --index 1 "Try 'fairlock log --help'."
+	done
+	run -64 "$FAIRLOCK" log --since="$(printf 'x%.0s' {1..500})" job
+	[ "${#lines[0]}" -lt 160 ]
+	run -64 "$FAIRLOCK" log --since 2126-11-23 job
+	assert_line --index 0 "fairlock: cannot use --since '2126-11-23': it is in the future"
+}
+
+@test "log --since shows only events that have happened since then, whenever they were written" {
+	local since shown
+
+	ago 7200 granted
+	ago 3000 released
+	ago 7000 expired 100
+	ago 10 granted 0
+	while IFS='|' read -r since shown; do
+		assert_equal "$(columns EVENT --since "$since" job | paste -sd ' ')" "$shown"
+	done <<-'END'
+		1h|released granted
+		5|
+		0|
+		100000d|granted released expired granted
+	END
+	run -0 "$FAIRLOCK" log --since 1h --json --stats job
+	assert_equal "$(jq -c '.stats|[.granted, .released, .expired]' <<<"$output")" '[1,1,0]'
+}
+
+# ---- What others have written ----
+
+@test "every form of log bears texts that are huge, not UTF-8, or meant to drive a terminal" {
+	local form width huge
+
+	huge=$(printf 'x%.0s' {1..100000})
+	cli XADD "$key" '*' event granted by "h	1	u	$huge" owner "$huge" token "$huge" >/dev/null
+	cli XADD "$key" '*' event "$huge" time "$huge" >/dev/null
+	printf 'XADD %s * event "\\x1b[2J" by "\\x1b]0;x\\x07\\t\\x9b\\t\\xff\\xfe\\t\\r\\n\\x00 \\xe2\\x80\\xae x" token "\\x00"\n' \
+		"$key" | cli >/dev/null
+	printf 'XADD %s * event granted by "a\\tb\\tc\\t\\xc2\\x9b31m\\xc3" time 1795230000000\n' "$key" | cli >/dev/null
+	for form in '' --raw --json --stats '--stats --json' --plot '--since 1h' '--plot --since 1000000d' '--stats --since 1000000d'; do
+		for width in 30 80 900; do
+			COLUMNS=$width run -0 timeout 20 "$FAIRLOCK" log $form job
+			[[ $form != *json* ]] || jq -e . <<<"$output" >/dev/null || fail "$form: $output"
+			! LC_ALL=C tr -d '\n' <<<"$output" | LC_ALL=C grep -q '[[:cntrl:]]' || fail "$form: $output"
+			iconv -f UTF-8 -t UTF-8 <<<"$output" >/dev/null || fail "$form: $output"
+		done
+	done
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The option table, --help, completion, the manual and the README say the same. No server is needed.
+# The option table, --help, completion and the manual say the same, and the links in the manual lead somewhere.
 
 load ../lib/helpers
 
@@ -23,14 +23,7 @@ same() {
 }
 
 # section NAME FILE: prints the text of a section of a page, without its heading
-section() {
-	awk -v name="$1" '/^\.Sh / { on = substr($0, 5) == name; next } on' "$2"
-}
-
-# pages: prints the names of the pages, such as fairlock.1
-pages() {
-	(cd "$MANUAL" && printf '%s\n' ./*.[1-9] | cut -c 3-)
-}
+section() { awk -v name="$1" '/^\.Sh / { on = substr($0, 5) == name; next } on' "$2"; }
 
 # The tests compare options as lines "COMMAND -x --long ARG", without -x or ARG if there is none.
 
@@ -80,25 +73,16 @@ table_rows() {
 		sed -nE "/$1/s/^\"([a-z-]+)\".*/\1/p"
 }
 
-@test "--help and the manual list the same options for each command" {
-	same options "$(help_options)" "$(manual_options)"
+@test "the option table, --help, the manual and completion have the same options for each command" {
+	same table "$(table_rows '"' | grep -vx password)" "$(help_options | sed -E 's/.* --([a-z-]+).*/\1/')"
+	same manual "$(help_options)" "$(manual_options)"
+	same completion "$(help_options | sed -E 's/ -[^-]( |$)/\1/')" "$(completed_options)"
 }
 
-@test "--help and completion list the same options for each command" {
-	same options "$(help_options | sed -E 's/ -[^-]( |$)/\1/')" "$(completed_options)"
-}
-
-@test "--help lists exactly the options that the option table has as flags" {
-	same options "$(table_rows '"' | grep -vx password)" "$(help_options | sed -E 's/.* --([a-z-]+).*/\1/')"
-}
-
-@test "fairlock(1) lists exactly the variables that the option table has" {
+@test "fairlock(1) lists exactly the variables, and fairlock.conf(5) exactly the keys, that the option table has" {
 	own='FAIRLOCK_(NAME|OWNER|TOKEN|HELD)$'
 	same variables "$(table_rows 'DEFAULTS|SOURCE_ENVIRONMENT' | tr 'a-z-' 'A-Z_' | sed 's/^/FAIRLOCK_/')" \
 		"$(section ENVIRONMENT "$MANUAL/fairlock.1" | grep -oE 'FAIRLOCK_[A-Z_]+' | grep -vE "$own")"
-}
-
-@test "fairlock.conf(5) lists exactly the keys that the option table has" {
 	same keys "$(table_rows 'DEFAULTS|SOURCE_FILE')" "$(section KEYS "$MANUAL/fairlock.conf.5" | sed -nE 's/^\.It Ic ([a-z-]+) = .*/\1/p')"
 }
 
@@ -106,28 +90,21 @@ table_rows() {
 	commands=$("$FAIRLOCK" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 	same 'commands of this test' "$commands" "${COMMANDS// /$'\n'}"
 	same description "$commands" "$(section DESCRIPTION "$MANUAL/fairlock.1" | sed -n 's/^\.It Cm //p')"
-	same pages "$commands" "$(pages | sed -n 's/^fairlock-\(.*\)\.1$/\1/p')"
+	same pages "$commands" "$(ls "$MANUAL" | sed -n 's/^fairlock-\(.*\)\.1$/\1/p')"
 	same completion "$commands"$'\nhelp\nversion' "$("$FAIRLOCK" --complete '' | cut -f1)"
-}
-
-# synopsis COMMAND: prints the lines of its page's SYNOPSIS
-synopsis() {
-	mandoc -T ascii "$MANUAL/fairlock-$1.1" | col -b | expand |
-		sed -nE '/^SYNOPSIS/,/^DESCRIPTION/s/^ +(fairlock [a-z].*)/\1/p' | sed 's/ \.\.\./.../g'
 }
 
 @test "--help and the manual name the same operands" {
 	for command in $COMMANDS; do
 		# The manual has a second line for wrap with -c.
 		same "operands of $command" "$("$FAIRLOCK" "$command" --help | sed -n 's/^Usage: //p')" \
-			"$(synopsis "$command" | sed '/ -c STR$/d')"
+			"$(mandoc -T ascii "$MANUAL/fairlock-$command.1" | col -b | expand |
+				sed -nE '/^SYNOPSIS/,/^DESCRIPTION/s/^ +(fairlock [a-z].*)/\1/p' | sed 's/ \.\.\./.../g; / -c STR$/d')"
 	done
 }
 
 # statuses PAGE: prints the exit statuses that it lists
-statuses() {
-	section 'EXIT STATUS' "$MANUAL/$1" | sed -nE 's/^\.It ([0-9]+)$/\1/p'
-}
+statuses() { section 'EXIT STATUS' "$MANUAL/$1" | sed -nE 's/^\.It ([0-9]+)$/\1/p'; }
 
 @test "the source and the manual list the same exit statuses" {
 	# 1 and 2 are answers of status -q and doctor, not failures: the enum does not have them.
@@ -140,20 +117,14 @@ statuses() {
 	done
 }
 
-@test "the manual names exactly the columns that each command knows" {
-	for command in status queue log; do
-		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
-		same "columns of $command" "$known" "$(section COLUMNS "$MANUAL/fairlock-$command.1" |
-			grep '^\.It ' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
-	done
-}
-
-@test "-o help says what each column is, and --help and completion name the same columns" {
+@test "-o help says what each column is; the manual, --help and completion name the same columns" {
 	for command in status queue log; do
 		run -0 "$FAIRLOCK" "$command" -o help
 		run ! grep -vE '^[A-Z_]+ +[a-z]' <<<"$output"
 		[ "$(wc -L <<<"$output")" -lt 80 ]
 		known=$("$FAIRLOCK" "$command" -o help | cut -d ' ' -f 1)
+		same "manual of $command" "$known" "$(section COLUMNS "$MANUAL/fairlock-$command.1" |
+			grep '^\.It ' | grep -oE '[A-Z]{2,}(_[A-Z]+)?')"
 		same "help of $command" "$known" "$("$FAIRLOCK" "$command" --help |
 			sed -nE '/^Columns /,/^DUR: /{/^DUR: /,$d; s/^Columns .*: //; p}' | tr -d ' ' | tr , '\n' | grep .)"
 		same "completion of $command" "$known" "$("$FAIRLOCK" --complete "$command" -o '' | cut -f 1 | grep -vx help)"
@@ -161,8 +132,7 @@ statuses() {
 }
 
 @test "mandoc finds no mistake in the manual" {
-	run mandoc -T lint -W warning "$MANUAL"/*.[1-9]
-	assert_success
+	run -0 mandoc -T lint -W warning "$MANUAL"/*.[1-9]
 }
 
 @test "the pages and sections that --help and messages refer to exist" {
@@ -189,4 +159,25 @@ statuses() {
 	while read -r fault; do
 		grep -qE "^@test \"${fault}[:,]" "$TESTS_DIR"/*/*.bats || fail "there is none for $fault"
 	done <faults
+}
+
+@test "every link in the pages in HTML leads to a page and a place that exist" {
+	local page link target anchor count=0
+
+	command -v mandoc >/dev/null || skip 'there is no mandoc here'
+	"$MANUAL/html" html >/dev/null
+	cd html
+	for page in *.html; do
+		for link in $(grep -oE '(href|src|srcset)="[^"]*"' "$page" | cut -d '"' -f 2 | sort -u); do
+			count=$((count + 1))
+			# Pages of other projects, such as "crontab.5".
+			[[ ! $link =~ ^https://manpages\.debian\.org/[a-z-]+\.[1-8]$ || $link = */fairlock* ]] || continue
+			target=${link%%#*}
+			[ -e "${target:-$page}" ] || fail "$page: $link leads nowhere"
+			[[ $link = *'#'* ]] || continue
+			anchor=${link#*#}
+			grep -qF " id=\"$anchor\"" "${target:-$page}" || fail "$page: $link leads nowhere"
+		done
+	done
+	[ "$count" -gt 150 ] || fail "only $count"
 }

@@ -3,9 +3,7 @@
 
 load ../lib/helpers
 
-setup_file() {
-	start_server --port "$(free_port)" --bind 127.0.0.1
-}
+setup_file() { start_server --port "$(free_port)" --bind 127.0.0.1; }
 
 setup() {
 	export FAIRLOCK_CONNECT_TIMEOUT=300ms
@@ -19,7 +17,6 @@ setup() {
 
 	for url in "unix:$SERVER_SOCKET" "redis://localhost:$(cli CONFIG GET port | tail -n 1)" rediss://localhost:1; do
 		for command in "wrap job $FAIRLOCK version" 'acquire other' 'status job' 'queue job' 'log job' doctor '--complete status j' help; do
-			# shellcheck disable=SC2086
 			FAIRLOCK_URL=$url run strace -f -e trace=execve,open,openat -o trace "$FAIRLOCK" $command
 			run -1 grep openssl.cnf trace
 			! is_static || run -1 grep '\.so' trace

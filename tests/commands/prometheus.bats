@@ -4,8 +4,6 @@
 load ../lib/helpers
 load ../lib/one_server
 
-redisson=0a1b2c3d-0000-4000-8000-000000000009:42
-
 # metric NAME LOCK: prints this metric of the lock
 metric() { "$FAIRLOCK" status --prometheus -- "$2" | sed -n "s/^fairlock_$1{lock=\"$2\"} //p"; }
 
@@ -21,8 +19,6 @@ metrics() {
 # is NAME LOCK FROM TO: succeeds if this metric is in this range
 is() { metric "$1" "$2" | awk -v from="$3" -v to="$4" '{ exit !($1 >= from && $1 <= to) }'; }
 
-counters=(grants_total expiries_total breaks_total losses_total)
-
 # make_all_kinds: makes locks of all kinds
 make_all_kinds() {
 	"$FAIRLOCK" acquire held >/dev/null
@@ -33,8 +29,6 @@ make_all_kinds() {
 	"$FAIRLOCK" wrap foreign true
 	cli HSET foreign $redisson 2 >/dev/null
 }
-
-# ---- The format ----
 
 @test "status --prometheus prints each metric of every lock once, sorted by name, and the manual describes these metrics" {
 	make_all_kinds
@@ -50,6 +44,11 @@ make_all_kinds() {
 		<(sed -n 's/^\.It Cm \(fairlock_[a-z_]*\)$/\1/p' "$TESTS_DIR"/../man/*.[1-9] | sort)
 }
 
+@test "status --prometheus ends with 69 and prints no metrics if the server is out of reach" {
+	run -69 --separate-stderr "$FAIRLOCK" status --prometheus --url "unix:$PWD/none"
+	refute_output
+}
+
 @test "promtool finds no mistake in the metrics of status --prometheus" {
 	find_promtool
 	make_all_kinds
@@ -59,31 +58,6 @@ make_all_kinds() {
 		refute_output
 	done
 }
-
-@test "status --prometheus refuses options that shape a table, as a usage error" {
-	for option in --json --raw --noheadings --output=NAME --watch --quiet; do
-		run -64 "$FAIRLOCK" status --prometheus $option job
-		assert_line --index 0 --regexp "^fairlock: cannot use option '--[a-z]+': it does not go with --prometheus$"
-	done
-	run -64 "$FAIRLOCK" queue --prometheus job
-}
-
-@test "status --prometheus ends with 69 and prints no metrics if the server is out of reach" {
-	run -69 --separate-stderr "$FAIRLOCK" status --prometheus --url "unix:$PWD/none"
-	refute_output
-}
-
-@test "status --prometheus reports the other locks if something else uses a name, and ends with 78" {
-	"$FAIRLOCK" acquire a
-	"$FAIRLOCK" acquire b
-	cli SET a x
-	run -78 --separate-stderr "$FAIRLOCK" status --prometheus
-	assert_line 'fairlock_held{lock="b"} 1'
-	refute_output --partial '"a"'
-	[[ $stderr == 'fairlock: cannot use the name a: '* ]]
-}
-
-# ---- The numbers ----
 
 @test "status --prometheus reports how long a lock has been held, and the rest of its lease" {
 	"$FAIRLOCK" acquire --lease 1h job
@@ -113,7 +87,7 @@ make_all_kinds() {
 }
 
 @test "a killed holder counts as one expiry, even before the next grant, and a lock that is broken as one break" {
-	counts() { [ "$(metrics job "${counters[@]}")" = "$*" ]; }
+	counts() { [ "$(metrics job {grants,expiries,breaks,losses}_total)" = "$*" ]; }
 
 	hold -l 6s job
 	# Or else the one that dies last might give the lock back.

@@ -4,23 +4,21 @@
 load ../lib/helpers
 load ../lib/one_server
 
-ann='\./job \(pid 12, ann@db1\)'
-
-# lines COUNT: succeeds if so many have come into `said`
-lines() {
-	[ "$(wc -l <said)" -ge "$1" ]
-}
+# reports COUNT: succeeds if so many lines have come into `said`
+reports() { [ "$(wc -l <said)" -ge "$1" ]; }
 
 # ---- --report ----
 
 @test "--report tells place, waiters, time waited, and who holds the lock, at first and every DUR" {
+	local waiter ann='\./job \(pid 12, ann@db1\)'
+
 	hold job
 	held_by $'db1\t12\tann\t./job' 180000
 	background "$FAIRLOCK" wrap job true
 	wait_until in_queue job 1
 	background "$FAIRLOCK" wrap --report 1 job echo mine >out 2>said
-	local waiter=$!
-	wait_until lines 3
+	waiter=$!
+	wait_until reports 3
 	assert_regex "$(sed -n 1p said)" "^fairlock: waiting for lock job: place 2 of 2, waited 0s, held by $ann for 3m[0-9s]*$"
 	assert_regex "$(sed -n 3p said)" "^fairlock: waiting for lock job: place 2 of 2, waited [2-9]s, held by $ann for 3m[0-9s]*$"
 	kill "$HOLDER"
@@ -29,33 +27,27 @@ lines() {
 	run ! grep -vE "^fairlock: waiting for lock job: place [12] of [12], waited [0-9]+s(, |$)" said
 }
 
-@test "without --report, and with --quiet, a waiter without a terminal is silent" {
-	hold job
-	run -75 "$FAIRLOCK" wrap -w 1.2 job true
-	assert_equal "${#lines[@]}" 1
-	run -75 "$FAIRLOCK" wrap -q --report 1 -w 1.2 job true
-	refute_output
-}
+@test "a waiter without a terminal is silent but with --report, or where CI is true, and there unless -q is given" {
+	local variable count words first='^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep 600 '
 
-@test "where CI is true, a waiter without a terminal reports at first and every minute, unless -q is given" {
 	hold job
-	local report='^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep 600 '
-
-	CI=true run -75 "$FAIRLOCK" wrap -w 1.2 job true
-	assert_line --index 0 --regexp "$report"
-	assert_equal "${#lines[@]}" 2
-	CI=true run -75 "$FAIRLOCK" acquire -w 100ms job
-	assert_line --index 0 --regexp "$report"
-	CI=true run -75 "$FAIRLOCK" wrap --report 1 -w 1.5 job true
-	assert_equal "${#lines[@]}" 3
-	CI=true run -75 "$FAIRLOCK" wrap -q -w 100ms job true
-	refute_output
-	CI=true run -75 "$FAIRLOCK" wrap -n job true
-	assert_equal "${#lines[@]}" 1
-	for ci in '' false 1; do
-		CI=$ci run -75 "$FAIRLOCK" wrap -w 100ms job true
-		assert_equal "${#lines[@]}" 1
-	done
+	# how many lines a waiter prints; the last one is that it has timed out
+	while read -r variable count words; do
+		run -75 env "$variable" "$FAIRLOCK" $words
+		assert_equal "${#lines[@]}" "$count"
+		[ "$count" -lt 2 ] || assert_line --index 0 --regexp "$first"
+	done <<-'END'
+		CI= 1 wrap -w 1.2 job true
+		CI= 0 wrap -q --report 1 -w 1.2 job true
+		CI=true 2 wrap -w 1.2 job true
+		CI=true 2 acquire -w 100ms job
+		CI=true 3 wrap --report 1 -w 1.5 job true
+		CI=true 0 wrap -q -w 100ms job true
+		CI=true 1 wrap -n job true
+		CI=false 1 wrap -w 100ms job true
+		CI=1 1 wrap -w 100ms job true
+		FAIRLOCK_REPORT=1s 3 acquire -w 1.5s job
+	END
 }
 
 # ---- Outages ----
@@ -67,16 +59,12 @@ go_away() {
 	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE pubsub >/dev/null
 }
 
-come_back() {
-	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
-}
+come_back() { mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"; }
 
 outage='fairlock: waiting for lock job: cannot reach unix:.*; trying again'
 
 # outages COUNT: succeeds if `said` has so many lines about outages, and no other
-outages() {
-	[ "$(grep -cE "^$outage$" said)" = "$1" ] && [ "$(wc -l <said)" = "$1" ]
-}
+outages() { [ "$(grep -cE "^$outage$" said)" = "$1" ] && [ "$(wc -l <said)" = "$1" ]; }
 
 # subscribed COUNT: succeeds if so many waiters listen
 subscribed() {
@@ -119,34 +107,28 @@ subscribed() {
 	run ! grep -q SECRET <(cli HGETALL 'fairlock:{job}')
 }
 
-# refuses_reason TEXT SHOWN
-refuses_reason() {
-	run -64 "$FAIRLOCK" wrap --reason "$1" job true
-	assert_output "fairlock: cannot use option '--reason': '$2' is not at most 200 bytes of UTF-8 without control characters
-Try 'fairlock wrap --help'."
-	[ "${#lines[0]}" -lt 160 ]
-}
-
 @test "a reason that is too long, or has control or bidi characters or broken UTF-8, is a usage error" {
-	refuses_reason "$(printf '%0201d' 1)" 0000000000000000000000000000000000000...
-	refuses_reason $'a\nb' 'a?b'
-	refuses_reason $'a\tb' 'a?b'
-	refuses_reason $'\e[2J' '?[2J'
-	refuses_reason $'\u9b' '?'
-	refuses_reason $'a\u202eb' 'a?b'
-	refuses_reason $'a\u2066b' 'a?b'
-	refuses_reason $'a\u200fb' 'a?b'
-	refuses_reason $'a\u2028b' 'a?b'
-	refuses_reason $'\xff' '?'
+	local text shown
+
+	while IFS='|' read -r text shown; do
+		run -64 "$FAIRLOCK" wrap --reason "$(printf %b "$text")" job true
+		assert_output "fairlock: cannot use option '--reason': '$shown' is not at most 200 bytes of UTF-8 without control characters
+Try 'fairlock wrap --help'."
+		[ "${#lines[0]}" -lt 160 ]
+	done <<-END
+		$(printf '%0201d' 1)|0000000000000000000000000000000000000...
+		a\\nb|a?b
+		a\\tb|a?b
+		\\e[2J|?[2J
+		\\u9b|?
+		a\\u202eb|a?b
+		a\\u2066b|a?b
+		a\\u200fb|a?b
+		a\\u2028b|a?b
+		\\xff|?
+	END
 	run -0 "$FAIRLOCK" wrap --reason 'Übertrag, 日本, naïve' job true
 	run -0 "$FAIRLOCK" wrap --reason $'می\u200cخواهم' job true # Persian needs this character
-}
-
-@test "acquire has --report, too, and FAIRLOCK_REPORT sets it" {
-	hold job
-	FAIRLOCK_REPORT=1s run -75 "$FAIRLOCK" acquire -w 1.5s job
-	assert_line --index 0 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 0s, held by sleep 600 '
-	assert_line --index 1 --regexp '^fairlock: waiting for lock job: place 1 of 1, waited 1s, held by sleep 600 '
 }
 
 @test "FAIRLOCK_REASON and the key reason set a reason" {

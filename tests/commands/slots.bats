@@ -1,11 +1,15 @@
 #!/usr/bin/env bats
-# wrap and acquire --slots: N holders at a time, in order, and each has a slot.
+# wrap and acquire --slots and --shared: N holders at a time, each with a slot, or any number that share; in order.
 
 load ../lib/helpers
 load ../lib/one_server
 load ../lib/holders
 
-# ---- Who gets which slot ----
+# writes WORD: a COMMAND that writes WORD into `order`, and holds until it is ended
+writes() { echo "echo $1 >>order; exec sleep 600"; }
+order_has() { [ "$(wc -l <order)" = "$1" ]; }
+
+# ---- Who may hold ----
 
 @test "--slots N lets N hold at a time, the rest wait in order, and each slot is used" {
 	local i wrappers=()
@@ -22,18 +26,19 @@ load ../lib/holders
 }
 
 @test "--slots A,B takes the first free one of these, in this order" {
-	# shellcheck disable=SC2016
-	local print='echo "$FAIRLOCK_SLOT"'
+	local print='echo "$FAIRLOCK_SLOT"' slots got
 
 	join_holders --slots db1,db2 job
 	assert_equal "$(slot_held_by "$HOLDER")" db1
-	run -0 "$FAIRLOCK" wrap --slots db1,db2 job -c "$print"
-	assert_output db2
-	run -0 "$FAIRLOCK" wrap --slots db3,db1,db2 job -c "$print"
-	assert_output db3
+	while read -r slots got; do
+		run -0 "$FAIRLOCK" wrap --slots "$slots" job -c "$print"
+		assert_output "$got"
+	done <<-'END'
+		db1,db2 db2
+		db3,db1,db2 db3
+		licence-ä/7:x=%n licence-ä/7:x=%n
+	END
 	run -75 "$FAIRLOCK" wrap -n --slots db1 job true
-	run -0 "$FAIRLOCK" wrap --slots 'licence-ä/7:x=%n' job -c "$print"
-	assert_output 'licence-ä/7:x=%n'
 }
 
 @test "the first waiter for whom no slot is free stops the others, also those for another slot" {
@@ -53,7 +58,7 @@ load ../lib/holders
 	local exclusive
 
 	join_holders --slots 2 job
-	join_waiters job sh -c 'echo exclusive >>order; sleep 600'
+	join_waiters job sh -c "$(writes exclusive)"
 	exclusive=$WAITER
 	join_waiters --slots 2 job sh -c 'echo slot >>order'
 	run -75 "$FAIRLOCK" wrap -n --slots 2 job true
@@ -66,17 +71,56 @@ load ../lib/holders
 	nothing_left
 }
 
-@test "when a waiter leaves, those behind it that fit start at once" {
-	join_holders --slots 2 job
-	join_waiters job true
-	join_waiters --slots 2 job touch ran
-	"$FAIRLOCK" queue --remove "$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" job
-	ends_with 0 "$WAITER"
-	[ -e ran ]
+@test "shared holds stand beside each other, and an exclusive one waits until the last of them is gone" {
+	local first
+
+	join_holders --shared job
+	first=$HOLDER
+	join_holders --shared job
+	consistent
+	run -75 "$FAIRLOCK" wrap -n job true
+	join_waiters job sh -c "$(writes writer)"
+	let_go "$first"
+	in_queue job 1
 	has_holders 1
+	let_go "$HOLDER"
+	wait_until grep -q writer order
+	in_queue job 0
 }
 
-# ---- Another count ----
+@test "a shared hold waits for an exclusive one, and all that wait start together when that is over" {
+	hold job
+	for _ in 1 2 3 4 5; do join_waiters --shared job sh -c "$(writes reader)"; done
+	run -75 "$FAIRLOCK" wrap -n --shared job true
+	kill -TERM "$HOLDER"
+	wait_until has_holders 5
+	wait_until order_has 5
+	in_queue job 0
+	consistent
+}
+
+@test "when a waiter gives up or is removed, those behind it that fit start at once" {
+	local option writer
+
+	for option in --shared '--slots 3'; do
+		join_holders $option job
+		join_waiters job true
+		writer=$WAITER
+		join_waiters $option job sh -c "$(writes "$option")"
+		join_waiters $option job sh -c "$(writes "$option")"
+		if [ "$option" = --shared ]; then
+			kill -TERM "$writer"
+			ends_with 143 "$writer"
+		else
+			"$FAIRLOCK" queue --remove "$(cli ZRANGE 'fairlock_queue:{job}' 0 0)" job
+			ends_with 75 "$writer"
+		fi
+		wait_until has_holders 3
+		"$FAIRLOCK" release -q --force job
+		wait_until is_free job
+	done
+	wait_until order_has 4
+}
 
 @test "a slot of another count waits for its turn until all holders are gone, and those behind it wait for it" {
 	local first late
@@ -95,73 +139,163 @@ load ../lib/holders
 	nothing_left
 }
 
-# ---- FAIRLOCK_SLOT ----
+@test "--min-hold keeps its slot, not those of the others, and not the shared hold of the others" {
+	local print='echo "$FAIRLOCK_SLOT"'
+
+	run -0 "$FAIRLOCK" wrap --min-hold 1h --slots 2 job -c "$print"
+	assert_output 1
+	run -0 "$FAIRLOCK" wrap --slots 2 job -c "$print"
+	assert_output 2
+	run -75 "$FAIRLOCK" wrap -n --slots 1 job true
+	consistent
+	run -0 "$FAIRLOCK" wrap --min-hold 1h --shared other true
+	run -0 "$FAIRLOCK" wrap -n --shared other true
+	run -75 "$FAIRLOCK" wrap -n other true
+}
+
+# ---- FAIRLOCK_SLOT, and going in again ----
 
 @test "FAIRLOCK_SLOT is the slot, and it is unset for any other hold, also if it was inherited" {
-	# shellcheck disable=SC2016
-	local print='echo "${FAIRLOCK_SLOT-unset}"'
+	local print='echo "${FAIRLOCK_SLOT-unset}"' words got
 
-	run -0 "$FAIRLOCK" wrap --slots 7 job -c "$print"
-	assert_output 1
-	FAIRLOCK_SLOT=old run -0 "$FAIRLOCK" wrap --slots x,y job -c "$print"
-	assert_output x
-	FAIRLOCK_SLOT=old run -0 "$FAIRLOCK" wrap job -c "$print"
-	assert_output unset
-	FAIRLOCK_SLOT=old run -0 "$FAIRLOCK" wrap --shared job -c "$print"
-	assert_output unset
-	run -0 "$FAIRLOCK" wrap --slots 7 job "$FAIRLOCK" wrap other -c "$print"
-	assert_output unset
+	export FAIRLOCK_SLOT=old
+	while IFS='|' read -r words got; do
+		run -0 "$FAIRLOCK" wrap $words -c "$print"
+		assert_output "$got"
+	done <<-END
+		--slots 7 job|1
+		--slots x,y job|x
+		job|unset
+		--shared job|unset
+		--slots 7 job $FAIRLOCK wrap other|unset
+		job $FAIRLOCK wrap --slots 2 job|unset
+	END
 }
 
-# ---- Going in again ----
+@test "going in again keeps the slot or the shared hold, and adds no holder" {
+	local option inner
 
-@test "going in again keeps the slot, and adds no holder" {
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap --slots 2 job sh -c '"$FAIRLOCK" wrap --slots 5 job sh -c "echo \$FAIRLOCK_SLOT \$FAIRLOCK_TOKEN"
-		echo "$FAIRLOCK_SLOT $FAIRLOCK_TOKEN"; "$FAIRLOCK" acquire --slots 2 job | cut -d " " -f 2; "$FAIRLOCK" release job'
-	assert_equal "${lines[0]}" "${lines[1]}"
-	assert_equal "${lines[2]}" 1
-	nothing_left
+	while read -r option inner; do
+		run -0 "$FAIRLOCK" wrap $option job sh -c '
+			"$FAIRLOCK" wrap $1 job sh -c "echo \$FAIRLOCK_SLOT \$FAIRLOCK_TOKEN"; echo $FAIRLOCK_SLOT $FAIRLOCK_TOKEN
+			"$FAIRLOCK" acquire $1 job; "$FAIRLOCK" release job; echo $FAIRLOCK_OWNER $FAIRLOCK_SLOT' - "$inner"
+		assert_equal "${lines[0]}" "${lines[1]}"
+		assert_equal "${lines[2]}" "${lines[3]}"
+		nothing_left
+	done <<-'END'
+		--slots=2 --slots=5
+		--shared --shared
+	END
 }
 
-@test "inside a slot, asking for another slot, for a shared hold or for the lock alone is a mistake in usage, not a deadlock" {
-	local option
+@test "inside a slot or a shared hold, asking for another kind of hold is a mistake in usage, not a deadlock" {
+	local outer inner cause
 
-	for option in '--slots b' '--slots 3' '--shared' ''; do
-		# shellcheck disable=SC2086
-		run -64 timeout 20 "$FAIRLOCK" wrap --slots a job "$FAIRLOCK" wrap $option job touch ran
-		if [[ $option = --slots* ]]; then
-			assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold has slot a, not among --slots'
-		else
-			assert_line --index 0 'fairlock: cannot go into lock job: the enclosing hold has slot a; use --slots, too'
-		fi
-	done
-	run -64 "$FAIRLOCK" wrap --slots a job "$FAIRLOCK" acquire -nq -E 0 job
+	while IFS='|' read -r outer inner cause; do
+		run -64 timeout 20 "$FAIRLOCK" wrap $outer job "$FAIRLOCK" wrap $inner job touch ran
+		assert_line --index 0 "fairlock: cannot go into lock job: the enclosing hold $cause"
+		run -64 timeout 20 "$FAIRLOCK" wrap $outer job "$FAIRLOCK" acquire -nq -E 0 $inner job
+	done <<-'END'
+		--slots a|--slots b|has slot a, not among --slots
+		--slots a|--slots 3|has slot a, not among --slots
+		--slots a|--shared|has slot a; use --slots, too
+		--slots a||has slot a; use --slots, too
+		--shared|--slots b|is shared; use --shared instead of --slots
+		--shared|--slots 3|is shared; use --shared instead of --slots
+		--shared||is shared; use --shared, too
+	END
 	[ ! -e ran ]
 	nothing_left
 }
 
-@test "inside an exclusive hold, --slots goes in and has no slot" {
-	# shellcheck disable=SC2016
-	FAIRLOCK_SLOT=old run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" wrap --slots 2 job -c 'echo "${FAIRLOCK_SLOT-unset}"'
-	assert_output unset
-	run -0 "$FAIRLOCK" wrap job "$FAIRLOCK" acquire --slots 2 job
-	assert_output --regexp '^[-0-9a-f]+:[0-9]+$'
-}
-
 # ---- acquire, renew, release ----
 
-@test "acquire --slots prints OWNER SLOT, and --json has mode and slot" {
-	local owner slot
+@test "acquire prints OWNER SLOT with --slots, else the owner id alone, and --json has mode and slot" {
+	local owner slot words kind
 
 	read -r owner slot < <("$FAIRLOCK" acquire --slots db1,db2 job)
 	assert_equal "$slot" db1
 	[ -n "$(ends_of "$owner")" ]
-	run -0 "$FAIRLOCK" acquire --json --slots db1,db2 job
-	assert_equal "$(jq -r '"\(.mode) \(.slot) \(.name)"' <<<"$output")" 'slots db2 job'
-	"$FAIRLOCK" release --owner "$owner" job
-	run -0 "$FAIRLOCK" acquire --json other
-	assert_equal "$(jq -r '"\(.mode) \(.slot)"' <<<"$output")" 'exclusive null'
+	while IFS='|' read -r words kind; do
+		run -0 "$FAIRLOCK" acquire --json $words
+		assert_equal "$(jq -r '"\(.mode) \(.slot)"' <<<"$output")" "$kind"
+	done <<-'END'
+		--slots db1,db2 job|slots db2
+		--shared books|shared null
+		other|exclusive null
+	END
+	run -0 "$FAIRLOCK" acquire --shared books
+	assert_output --regexp '^[-0-9a-f]+:[0-9]+$'
+	run -0 "$FAIRLOCK" wrap alone "$FAIRLOCK" acquire --slots 2 alone
+	assert_output --regexp '^[-0-9a-f]+:[0-9]+$'
+}
+
+@test "renew and release act on one of several shared holds" {
+	local one two before
+
+	one=$("$FAIRLOCK" acquire --shared job)
+	two=$("$FAIRLOCK" acquire --shared job)
+	before=$(ends_of "$two")
+	"$FAIRLOCK" renew -l 5m --owner "$one" job
+	ends_after "$one" $((before + 60000))
+	assert_equal "$(ends_of "$two")" "$before"
+	consistent
+	"$FAIRLOCK" release --owner "$one" job
+	run -76 "$FAIRLOCK" renew --owner "$one" job
+	has_holders 1
+	consistent # both keys live no longer than the lease that is left
+	"$FAIRLOCK" release --owner "$two" job
+	nothing_left
+}
+
+# is_lost PID: this wrap ends with 76, and says that somebody broke its hold
+is_lost() {
+	ends_with 76 "$1"
+	grep -q 'lost lock job: somebody broke it by force' "said.$1"
+}
+
+@test "release --force breaks all holds, names each, and each COMMAND is stopped" {
+	local option first second
+
+	for option in '--slots 3' --shared; do
+		join_holders $option job
+		first=$HOLDER
+		join_holders $option job
+		second=$HOLDER
+		run -0 "$FAIRLOCK" release --force job
+		assert_equal "${#lines[@]}" 2
+		assert_line --regexp "^lock job was held by sleep 600 \(pid $first, .*\) as [0-9a-f-]{36}:$first$"
+		assert_line --regexp "^lock job was held by sleep 600 \(pid $second, .*\) as [0-9a-f-]{36}:$second$"
+		is_free job
+		is_lost "$first"
+		is_lost "$second"
+	done
+	nothing_left
+}
+
+@test "release --force with --slot or --owner breaks this hold and no other, and what holds nothing was free" {
+	local first words
+
+	join_holders --slots red,blue job
+	first=$HOLDER
+	join_holders --slots red,blue job
+	run -0 "$FAIRLOCK" release --force --slot blue job
+	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
+	is_lost "$HOLDER"
+	hold exclusive
+	for words in '--slot blue job' '--slot x job' '--owner 1:1 job' '--slot 1 exclusive' '--owner 1:1 exclusive'; do
+		run -0 "$FAIRLOCK" release --force $words
+		assert_output "lock ${words##* } was free"
+	done
+	assert_equal "$(slot_held_by "$first")" red
+	consistent
+	[ ! -s "said.$first" ]
+	"$FAIRLOCK" status -q exclusive
+	run -0 "$FAIRLOCK" release --force --owner "$(id_of "$first")" job
+	is_lost "$first"
+	run -0 "$FAIRLOCK" release --force --owner "$(cli HKEYS exclusive)" exclusive
+	assert_output --partial 'lock exclusive was held by sleep 600'
+	is_free exclusive
 }
 
 # ---- Values ----
@@ -176,139 +310,5 @@ load ../lib/holders
 		run -64 "$FAIRLOCK" acquire "--slots=$value" job
 	done
 	[ ! -e ran ]
-	run -64 "$FAIRLOCK" wrap job --slots
 	assert_equal "$(cli DBSIZE)" 0
-}
-
-@test "--slots goes neither with --shared nor into variables and files" {
-	run -64 "$FAIRLOCK" wrap --slots 2 --shared job true
-	assert_line --index 0 "fairlock: cannot use option '--slots': it does not go with --shared"
-	run -64 "$FAIRLOCK" acquire --shared --slots 2 job
-	FAIRLOCK_SLOTS=3 FAIRLOCK_SHARED=yes run -0 "$FAIRLOCK" acquire job
-	assert_equal "$(key_1_field)" "$output"
-	for key in slots shared slot; do
-		echo "$key = 2" >conf
-		run -78 "$FAIRLOCK" wrap --config conf other true
-	done
-}
-
-# ---- The other options ----
-
-@test "-n ends with 75 at once when no slot is free, and leaves no trace" {
-	join_holders --slots 2 job
-	join_holders --slots 2 job
-	cli DEL 'fairlock_log:{job}' >/dev/null
-	run -75 "$FAIRLOCK" wrap -n --slots 2 job touch ran
-	run -75 "$FAIRLOCK" acquire -n --slots 2 job
-	run -75 "$FAIRLOCK" wrap -n --shared job touch ran
-	[ ! -e ran ]
-	assert_equal "$(cli EXISTS 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock_log:{job}')" 0
-	run -0 "$FAIRLOCK" wrap -n --slots other job true
-}
-
-@test "--min-hold keeps its slot, not those of the others, and not the shared hold of the others" {
-	# shellcheck disable=SC2016
-	local print='echo "$FAIRLOCK_SLOT"'
-
-	run -0 "$FAIRLOCK" wrap --min-hold 1h --slots 2 job -c "$print"
-	assert_output 1
-	run -0 "$FAIRLOCK" wrap --slots 2 job -c "$print"
-	assert_output 2
-	run -75 "$FAIRLOCK" wrap -n --slots 1 job true
-	consistent
-	run -0 "$FAIRLOCK" wrap --min-hold 1h --shared other true
-	run -0 "$FAIRLOCK" wrap -n --shared other true
-	run -75 "$FAIRLOCK" wrap -n other true
-	run -0 "$FAIRLOCK" release -q --force other
-	run -0 "$FAIRLOCK" wrap -n other true
-}
-
-# ---- release --force ----
-
-# is_lost PID: this wrap ends with 76, and says that somebody broke its hold
-is_lost() {
-	ends_with 76 "$1"
-	grep -q 'lost lock job: somebody broke it by force' "said.$1"
-}
-
-@test "release --force breaks all holds, names each, and each COMMAND is stopped" {
-	local first second owners
-
-	for option in '--slots 3' --shared; do
-		# shellcheck disable=SC2086
-		join_holders $option job
-		first=$HOLDER
-		# shellcheck disable=SC2086
-		join_holders $option job
-		second=$HOLDER
-		owners=$(cli ZRANGE 'fairlock_holders:{job}' 0 -1 | sort)
-		run -0 "$FAIRLOCK" release --force job
-		assert_equal "${#lines[@]}" 2
-		assert_line --regexp "^lock job was held by sleep 600 \(pid $first, .*\) as .*:$first$"
-		assert_line --regexp "^lock job was held by sleep 600 \(pid $second, .*\) as .*:$second$"
-		assert_equal "$(grep -o '[^ ]*$' <<<"$output" | sort)" "$owners"
-		is_free job
-		is_lost "$first"
-		is_lost "$second"
-	done
-	run -0 "$FAIRLOCK" release --force job
-	assert_output 'lock job was free'
-	nothing_left
-}
-
-@test "release --force --slot S breaks the hold that has this slot, and no other" {
-	local first
-
-	join_holders --slots red,blue job
-	first=$HOLDER
-	join_holders --slots red,blue job
-	run -0 "$FAIRLOCK" release --force --slot blue job
-	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
-	is_lost "$HOLDER"
-	has_holders 1
-	assert_equal "$(slot_held_by "$first")" red
-	consistent
-	kill -0 "$first"
-	[ ! -s "said.$first" ]
-}
-
-@test "release --force --owner ID breaks the hold of this owner, of any mode, and no other" {
-	local first owner
-
-	join_holders --shared job
-	first=$HOLDER
-	join_holders --shared job
-	owner=$(id_of "$first")
-	run -0 "$FAIRLOCK" release --force --owner "$owner" job
-	assert_output --regexp " as $owner$"
-	is_lost "$first"
-	has_holders 1
-	consistent
-	kill -0 "$HOLDER"
-	owner=$("$FAIRLOCK" acquire other)
-	run -0 "$FAIRLOCK" release --force --owner "$owner" other
-	assert_output --regexp " as $owner$"
-	is_free other
-}
-
-@test "release --force of a slot or an owner that holds nothing breaks nothing: it was free, status 0" {
-	local word
-
-	"$FAIRLOCK" wrap free true
-	join_holders --slots 2 job
-	for word in '--slot 2' '--slot x' '--owner 1:1'; do
-		# shellcheck disable=SC2086
-		run -0 "$FAIRLOCK" release --force $word job
-		assert_output 'lock job was free'
-		# shellcheck disable=SC2086
-		run -0 "$FAIRLOCK" release --force $word free
-		assert_output 'lock free was free'
-	done
-	has_holders 1
-	hold exclusive
-	run -0 "$FAIRLOCK" release --force --slot 1 exclusive
-	assert_output 'lock exclusive was free'
-	run -0 "$FAIRLOCK" release --force --owner 1:1 exclusive
-	assert_output 'lock exclusive was free'
-	"$FAIRLOCK" status -q exclusive
 }

@@ -1,37 +1,42 @@
 #!/usr/bin/env bats
-# fairlock status: what it says of each lock, its forms, and -q.
+# fairlock status: what it says of each lock, which locks it shows in which order, and -q.
 
 load ../lib/helpers
 load ../lib/one_server
 
-@test "status shows the holder's owner id, host, user, process and command" {
+# names WORD...: prints the names that `status WORD...` shows, on one line
+names() { "$FAIRLOCK" status --raw --noheadings -o NAME "$@" | xargs; }
+
+# rows NAME COLUMNS: prints these columns of each row of a lock
+rows() { "$FAIRLOCK" status --raw --noheadings -o "$2" "$1"; }
+
+# ---- A lock ----
+
+@test "status --json has the keys that the manual names, the holder's owner id, host, user, process and command, and null for what is not" {
+	local keys='name state mode slot owner host pid user command reason client held_ms lease_ms until holds token waiters last_start last_ok'
+
+	assert_equal "$(lock job '|keys_unsorted|join(" ")')" "\"$keys\""
+	assert_equal "$(lock job '|[.name, .state, .waiters, ([.[] | select(. == null)] | length)]')" '["job","free",0,16]'
 	owner=$(LOGNAME=alice "$FAIRLOCK" acquire job)
 	run -0 "$FAIRLOCK" status --json job
 	jq -e --arg owner "$owner" --arg host "$(uname -n)" '.locks[0] | .name == "job"
-		and .state == "held" and .owner == $owner and .host == $host and .user == "alice"
+		and .state == "held" and .mode == "exclusive" and .slot == null and .owner == $owner and .host == $host and .user == "alice"
 		and "\(.pid)" == ($owner | split(":")[1]) and .command == "fairlock acquire"
-		and .client == "fairlock"' <<<"$output"
+		and .client == "fairlock" and .holds == 1' <<<"$output"
 }
 
-@test "status --json has the keys that the manual names, in this order" {
-	[ "$(lock job '|keys_unsorted|join(" ")')" = '"name state mode slot owner host pid user command reason client held_ms lease_ms until holds token waiters last_start last_ok"' ]
-}
-
-@test "status --json of a free lock has null for all but name, state and waiters" {
-	[ "$(lock job '|del(.name)')" = '{"state":"free","mode":null,"slot":null,"owner":null,"host":null,"pid":null,"user":null,"command":null,"reason":null,"client":null,"held_ms":null,"lease_ms":null,"until":null,"holds":null,"token":null,"waiters":0,"last_start":null,"last_ok":null}' ]
-}
-
-@test "status shows a lock without a time to live as held, with a lease of null" {
-	"$FAIRLOCK" acquire job
+@test "status shows until when the lease lasts; a lock without a time to live is held, with a lease of null" {
+	"$FAIRLOCK" acquire -l 1h job
+	left=$(($(date -d "$(lock job .until | jq -r .)" +%s) - $(date +%s)))
+	[ "$left" -gt 3000 ]
+	[ "$left" -le 3601 ]
 	cli PERSIST job
-	[ "$(lock job '|[.state, .lease_ms]')" = '["held",null]' ]
-	[ "$("$FAIRLOCK" status --noheadings --raw -o LEASE job)" = none ]
+	assert_equal "$(lock job '|[.state, .lease_ms, .until]')" '["held",null,null]'
+	assert_equal "$(rows job LEASE)" none
 }
 
 @test "status counts the waiters that are alive" {
-	waiters() {
-		[ "$(lock job .waiters)" = "$1" ]
-	}
+	waiters() { [ "$(lock job .waiters)" = "$1" ]; }
 	"$FAIRLOCK" acquire job
 	background "$FAIRLOCK" acquire job
 	first=$!
@@ -41,12 +46,6 @@ load ../lib/one_server
 	wait_until waiters 1
 	kill $!
 	wait_until waiters 0
-}
-
-@test "status refuses a name that shares keys with a name in use" {
-	"$FAIRLOCK" acquire '{job}'
-	run -64 "$FAIRLOCK" status job
-	assert_line --index 0 "fairlock: cannot use the name job: it shares keys with lock {job}, which is in use"
 }
 
 @test "status shows a lock that --min-hold keeps as kept, until when, and without its holder that is gone" {
@@ -59,104 +58,67 @@ load ../lib/one_server
 	[[ $until =~ ^20..-..-..T..:..:..\.[0-9]{3}Z$ ]]
 	run -0 "$FAIRLOCK" status --noheadings job
 	[[ $output =~ ^job\ +kept\ until\ ([A-Z][a-z]+\ +[0-9]+\ )?$(date -d "$until" +%H:%M:%S)\ +[0-9]+m?s\ +[0-9]+s\ +0$ ]]
-	[ "$("$FAIRLOCK" status --raw --noheadings -o STATE job)" = kept ]
 	"$FAIRLOCK" status -q job
+	"$FAIRLOCK" wrap --slots 2 --min-hold 1h slots true
+	"$FAIRLOCK" acquire --slots 2 slots >/dev/null
+	assert_equal "$(rows slots STATE,SLOT,HOLDS)" $'kept 1 -\nheld 2 1'
+	run -0 "$FAIRLOCK" status --noheadings -o STATE,SLOT slots
+	assert_line --index 0 --regexp '^kept until .* 1$'
+	assert_line --index 1 --regexp '^by hand until .* 2$'
 }
 
-@test "status shows until when the lease of a held lock lasts" {
-	"$FAIRLOCK" acquire -l 1h job
-	until=$(lock job .until | jq -r .)
-	left=$((($(date -d "$until" +%s) - $(date +%s))))
-	[ "$left" -gt 3000 ]
-	[ "$left" -le 3601 ]
-	cli PERSIST job
-	[ "$(lock job .until)" = null ]
-}
+@test "status shows when a COMMAND of wrap was last started, and when one last ended with 0; acquire starts none" {
+	local before started ok
 
-@test "status shows when a COMMAND of wrap was last started, and no start of acquire" {
 	"$FAIRLOCK" acquire job
-	[ "$(lock job .last_start)" = null ]
+	assert_equal "$(lock job '|[.last_start, .last_ok]')" '[null,null]'
 	"$FAIRLOCK" release --force job
 	before=$(date +%s)
-	"$FAIRLOCK" wrap job true
+	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
 	started=$(lock job .last_start | jq -r .)
 	[[ $started =~ ^20..-..-..T..:..:..\.[0-9]{3}Z$ ]]
 	[ "$(date -d "$started" +%s)" -ge "$before" ]
 	"$FAIRLOCK" acquire job
-	[ "$(lock job '|[.state, .last_start]')" = "[\"held\",\"$started\"]" ]
+	assert_equal "$(lock job '|[.state, .last_start, .last_ok]')" "[\"held\",\"$started\",null]"
 	run -0 "$FAIRLOCK" status --noheadings -o LAST_START job
-	[ "$output" = "$(date -d "$started" '+%b %e %H:%M:%S')" ]
+	assert_output "$(date -d "$started" '+%b %e %H:%M:%S')"
+	before=$(date +%s)
+	"$FAIRLOCK" wrap other sleep 1.5
+	ok=$(lock other .last_ok | jq -r .)
+	[ "$(date -d "$ok" +%s)" -gt "$before" ]
+	assert_equal "$(rows other LAST_OK)" "$ok"
+	"$FAIRLOCK" release -q --forget-run other
+	assert_equal "$(lock other '|[.last_start, .last_ok]')" '[null,null]'
 }
 
 @test "status shows a holder's reason, and the column only if there is one" {
 	"$FAIRLOCK" acquire job
 	run -0 "$FAIRLOCK" status
 	refute_output --partial REASON
-	run -0 "$FAIRLOCK" status -o NAME,REASON
-	assert_line --partial REASON
 	describe_holder job $'web1\t7\tann\tdeploy\tnew shop'
 	run -0 "$FAIRLOCK" status
 	assert_line --partial ' COMMAND REASON '
 	assert_line --partial ' deploy  new shop '
-	[ "$(lock job '|[.command, .reason]')" = '["deploy","new shop"]' ]
+	assert_equal "$(lock job '|[.command, .reason]')" '["deploy","new shop"]'
 }
 
-@test "status -q ends with 0 if any of the locks is held" {
-	"$FAIRLOCK" acquire b
-	run -0 "$FAIRLOCK" status -q a b c
-	refute_output
-}
-
-@test "quiet as a default, in a file or a variable, does not empty status, nor turn its exit status into an answer" {
+@test "status -q ends with 0 if any of the locks is held, and quiet as a default changes nothing" {
 	echo 'quiet = yes' >conf
 	"$FAIRLOCK" wrap other true
 	"$FAIRLOCK" acquire job
+	run -0 "$FAIRLOCK" status -q other job free
+	refute_output
 	for words in 'FAIRLOCK_QUIET=yes' 'FAIRLOCK_CONFIG=conf'; do
-		for names in '' 'job other' other; do
-			# shellcheck disable=SC2086
-			run -0 env "$words" "$FAIRLOCK" status --raw --noheadings -o NAME,STATE,PID $names
-			assert_equal "$output" "$("$FAIRLOCK" status --raw --noheadings -o NAME,STATE,PID $names)"
-		done
-		run -0 env "$words" "$FAIRLOCK" status --json other
-		assert_output --partial '"free"'
+		run -0 env "$words" "$FAIRLOCK" status --raw --noheadings -o NAME,STATE other job
+		assert_output $'other free\njob held'
 		run -1 env "$words" "$FAIRLOCK" status -q other
 		refute_output
 	done
 }
 
-@test "status shows the other locks if something else uses a name, and ends with 78" {
-	"$FAIRLOCK" acquire a
-	"$FAIRLOCK" acquire b
-	cli DEL a
-	cli SET a x
-	run -78 "$FAIRLOCK" status --noheadings -o NAME
-	[ "${lines[0]}" = "fairlock: cannot use the name a: it is in use by something that is no lock" ]
-	[ "${lines[1]}" = b ]
-}
-
-# ---- Several holders ----
-
-# rows NAME COLUMNS: prints these columns of each row of a lock
-rows() {
-	"$FAIRLOCK" status --raw --noheadings -o "$2" "$1"
-}
-
-@test "status has a row for each slot that is held, in the order of their grants" {
+@test "status has a row for each slot that is held, in the order of their grants, and shows MODE and SLOT if there are some" {
 	local db2 db1 rest
 
-	read -r db2 rest < <("$FAIRLOCK" acquire --slots db2 job)
-	read -r db1 rest < <("$FAIRLOCK" acquire --slots db1,db2 job)
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
-	assert_equal "$(rows job NAME,STATE,MODE,SLOT,OWNER,HOLDS,WAITERS)" \
-		"job held slots db2 $db2 1 1"$'\n'"job held slots db1 $db1 1 1"
-	assert_equal "$("$FAIRLOCK" status --json job | jq -c '[.locks[] | [.state, .mode, .slot, .owner, .client]]')" \
-		"[[\"held\",\"slots\",\"db2\",\"$db2\",\"fairlock\"],[\"held\",\"slots\",\"db1\",\"$db1\",\"fairlock\"]]"
-	[ "$(rows job TOKEN)" = "$(rows job TOKEN | sort -n)" ]
-	assert_equal "$(lock job .slot)" '"db2"'
-}
-
-@test "status shows MODE and SLOT to people only if a lock is shared or has slots" {
 	"$FAIRLOCK" acquire alone >/dev/null
 	run -0 "$FAIRLOCK" status
 	assert_line --index 0 --regexp '^NAME +STATE +USER +HOST'
@@ -165,33 +127,24 @@ rows() {
 	assert_line --index 0 --regexp '^NAME +STATE +MODE +USER +HOST'
 	assert_line --regexp '^alone +by hand until [^ ]+ +exclusive +'
 	assert_line --regexp '^books +by hand until [^ ]+ +shared +'
-	"$FAIRLOCK" acquire --slots 2 job >/dev/null
+	read -r db2 rest < <("$FAIRLOCK" acquire --slots db2 job)
+	read -r db1 rest < <("$FAIRLOCK" acquire --slots db1,db2 job)
+	"$FAIRLOCK" acquire --slots 2 numbered >/dev/null
+	background "$FAIRLOCK" wrap job true
+	wait_until in_queue job 1
+	assert_equal "$(rows job NAME,STATE,MODE,SLOT,OWNER,HOLDS,WAITERS)" \
+		"job held slots db2 $db2 1 1"$'\n'"job held slots db1 $db1 1 1"
+	[ "$(rows job TOKEN)" = "$(rows job TOKEN | sort -n)" ]
 	run -0 "$FAIRLOCK" status
 	assert_line --index 0 --regexp '^NAME +STATE +MODE +SLOT +USER +HOST'
-	assert_line --regexp '^job +by hand until [^ ]+ +slots +1 +'
-	run -0 "$FAIRLOCK" status -o NAME,MODE,SLOT alone
-	assert_line --index 0 --regexp '^NAME +MODE +SLOT$'
-}
-
-@test "status shows a kept slot as kept beside one that is held" {
-	"$FAIRLOCK" wrap --slots 2 --min-hold 1h job true
-	"$FAIRLOCK" acquire --slots 2 job >/dev/null
-	"$FAIRLOCK" wrap free true
-	assert_equal "$(rows job STATE,SLOT,HOLDS)" $'kept 1 -\nheld 2 1'
-	run -0 "$FAIRLOCK" status --noheadings -o STATE,SLOT
-	assert_line --index 0 --regexp '^kept until .* 1$'
-	assert_line --index 1 --regexp '^by hand until .* 2$'
-	assert_equal "${#lines[@]}" 2
+	assert_line --regexp '^numbered +by hand until [^ ]+ +slots +1 +'
+	assert_equal "$("$FAIRLOCK" status --json | jq -c '[.locks[] | [.name, .mode, .slot]]')" \
+		'[["alone","exclusive",null],["books","shared",null],["job","slots","db2"],["job","slots","db1"],["numbered","slots","1"]]'
 }
 
 # ---- Which locks, in which order ----
 
-# names WORD...: prints the names that `status WORD...` shows, on one line
-names() {
-	"$FAIRLOCK" status --raw --noheadings -o NAME "$@" | xargs
-}
-
-@test "status shows what is held first, then what is waited for, then free locks, and job2 before job10" {
+@test "status shows what is held first, then what is waited for, then free locks if they are named or with --all, and job2 before job10" {
 	local name
 
 	for name in job10 job2 a10 a2 z10 z2; do
@@ -207,36 +160,10 @@ names() {
 	"$FAIRLOCK" release --force a2
 	[ "$(names)" = 'job2 job10 z2 z10' ]
 	[ "$(names --all)" = 'job2 job10 z2 z10 a2 a10' ]
+	[ "$(names a2 job2)" = 'a2 job2' ]
+	[ "$("$FAIRLOCK" status --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10' ]
 	[ "$("$FAIRLOCK" status -a --json | jq -r '.locks[].name' | xargs)" = 'job2 job10 z2 z10 a2 a10' ]
-}
-
-@test "status shows free locks if they are named, with --all, and in metrics" {
-	"$FAIRLOCK" acquire job
-	"$FAIRLOCK" acquire free
-	"$FAIRLOCK" release --force free
-	[ "$(names)" = job ]
-	[ "$(names free job)" = 'free job' ]
-	[ "$(names --all)" = 'job free' ]
-	[ "$("$FAIRLOCK" status --json | jq -c '[.locks[].name]')" = '["job"]' ]
-	[ "$("$FAIRLOCK" status --json -a | jq -c '[.locks[].name]')" = '["job","free"]' ]
-	run -0 "$FAIRLOCK" status --prometheus
-	assert_line 'fairlock_held{lock="free"} 0'
-	assert_line 'fairlock_locks 2'
-	assert_equal "$("$FAIRLOCK" status --prometheus --all | grep -c .)" "${#lines[@]}"
-	"$FAIRLOCK" release --force job
-	run -0 "$FAIRLOCK" status
-	refute_output
-}
-
-@test "the server keeps what --once-ok remembers for DUR, and a day at least" {
-	local ttl
-
-	"$FAIRLOCK" wrap --once-ok 30d long true
-	"$FAIRLOCK" wrap --once-ok 1h short true
-	ttl=$(cli PTTL 'fairlock:{long}')
-	[ "$ttl" -le $((30 * 86400000)) ]
-	[ "$ttl" -gt $((30 * 86400000 - 60000)) ]
-	[ "$(cli PTTL 'fairlock:{short}')" -le $((86400000 + 30000)) ]
+	assert_equal "$("$FAIRLOCK" status --prometheus --all | grep -c .)" "$("$FAIRLOCK" status --prometheus | grep -c .)"
 }
 
 @test "status --sort sorts by a column, also one that is not shown, numbers as numbers, unknown ones first" {
@@ -253,14 +180,28 @@ names() {
 	[ "$("$FAIRLOCK" status --all --json --sort LEASE_MS -o NAME | jq -c .)" = '{"locks":[{"name":"d"},{"name":"e"},{"name":"a"},{"name":"c"},{"name":"b"}]}' ]
 	run -64 "$FAIRLOCK" status --sort COLOUR
 	[[ ${lines[0]} == "fairlock: cannot sort by column 'COLOUR': "* ]]
-	run -64 "$FAIRLOCK" log --sort TIME --follow job
-	assert_line --index 0 "fairlock: cannot use option '--sort': it does not go with --follow"
 }
 
-@test "status --json has a numbered slot as a string, and no slot of a shared or an exclusive hold" {
-	"$FAIRLOCK" acquire --slots 2 job >/dev/null
-	"$FAIRLOCK" acquire --shared books >/dev/null
-	"$FAIRLOCK" acquire alone >/dev/null
-	assert_equal "$("$FAIRLOCK" status --json | jq -c '[.locks[] | [.name, .mode, .slot]]')" \
-		'[["alone","exclusive",null],["books","shared",null],["job","slots","1"]]'
+@test "status and its metrics show the other locks if something else uses a name, and end with 78" {
+	"$FAIRLOCK" acquire a
+	"$FAIRLOCK" acquire b
+	cli DEL a
+	cli SET a x
+	run -78 "$FAIRLOCK" status --noheadings -o NAME
+	assert_output $'fairlock: cannot use the name a: it is in use by something that is no lock\nb'
+	run -78 --separate-stderr "$FAIRLOCK" status --prometheus
+	assert_line 'fairlock_held{lock="b"} 1'
+	refute_output --partial '"a"'
+	[[ $stderr == 'fairlock: cannot use the name a: '* ]]
+}
+
+@test "the server keeps what --once-ok remembers for DUR, and a day at least" {
+	local ttl
+
+	"$FAIRLOCK" wrap --once-ok 30d long true
+	"$FAIRLOCK" wrap --once-ok 1h short true
+	ttl=$(cli PTTL 'fairlock:{long}')
+	[ "$ttl" -le $((30 * 86400000)) ]
+	[ "$ttl" -gt $((30 * 86400000 - 60000)) ]
+	[ "$(cli PTTL 'fairlock:{short}')" -le $((86400000 + 30000)) ]
 }

@@ -6,45 +6,37 @@ load ../lib/one_server
 load ../lib/holders
 load ../lib/jobs
 
-# stop_in_background WORD...: `release --stop WORD...` runs until the test ends. Sets STOPPER; its words come into `out`
-# and `told`.
-stop_in_background() {
-	background "$FAIRLOCK" release --stop "$@" >out 2>told
-	STOPPER=$!
+# holds WORD...: `wrap WORD...` holds job until the test ends, or is asked to stop. Sets HOLDER; its messages come into `said`.
+holds() {
+	background "$FAIRLOCK" wrap "$@" 2>said
+	HOLDER=$!
+	wait_until "$FAIRLOCK" status -q job
 }
 
 # is_asked NAME: somebody has asked the holder of the lock
 is_asked() { "$FAIRLOCK" log --json "$1" | grep -q '"asked"'; }
 
-# hold_hard [OPTION...]: a COMMAND that ignores TERM holds `job`
-hold_hard() {
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap "$@" job sh -c 'trap "" TERM; echo $$ >main; while :; do sleep 0.1; done' 2>said
-	HOLDER=$!
-	wait_until test -s main
-}
-
-# stopped PID: this wrap ends with 124, and says that it was asked
+# stopped PID [FILE]: this wrap ends with 124, and says that it was asked
 stopped() {
 	ends_with 124 "$1"
 	grep -q 'lock job: was asked to stop by fairlock release --stop (pid [0-9]*, .*); stopping' "${2-said.$1}"
 }
 
 @test "release --stop has COMMAND stopped, returns when the lock is free, and says who held it; wrap ends with 124" {
-	background "$FAIRLOCK" wrap job sleep 600 2>said
-	HOLDER=$!
-	wait_until "$FAIRLOCK" status -q job
+	holds --min-hold 10m job sleep 600 # which is waived
 	run -0 --separate-stderr "$FAIRLOCK" release --stop job
 	is_free job
 	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
-	# shellcheck disable=SC2154
 	assert_equal "$stderr" ''
 	stopped "$HOLDER" said
 	nothing_left
 }
 
-@test "release --stop of a free lock says so, and ends with 0; -q says nothing" {
-	"$FAIRLOCK" wrap job true
+@test "release --stop of a free lock says so, and of a kept one gives it back at once; -q says nothing" {
+	"$FAIRLOCK" wrap --min-hold 10m job true
+	run -0 "$FAIRLOCK" release --stop job
+	assert_output --regexp '^lock job was held by true \(pid '
+	is_free job
 	run -0 "$FAIRLOCK" release --stop job
 	assert_output 'lock job was free'
 	run -0 "$FAIRLOCK" release -q --stop job
@@ -69,8 +61,7 @@ stopped() {
 }
 
 @test "a COMMAND that ends at once does not give the lock back before a process that it started, which does not" {
-	# shellcheck disable=SC2016
-	background "$FAIRLOCK" wrap -k 1s job sh -c 'sh -c "trap : TERM; echo \$\$ >stubborn; while :; do sleep 0.1; done" & wait'
+	holds -k 1s job sh -c 'sh -c "trap : TERM; echo \$\$ >stubborn; while :; do sleep 0.1; done" & wait'
 	wait_until test -s stubborn
 	run -0 "$FAIRLOCK" release -q --stop job
 	ended "$(<stubborn)"
@@ -79,8 +70,7 @@ stopped() {
 @test "release --stop sends the signal of --signal, and SIGKILL after --kill-after" {
 	local began
 
-	background "$FAIRLOCK" wrap -s 10 -k 500ms job sh -c 'trap "touch got" USR1; trap "" TERM; touch runs; while :; do sleep 0.1; done'
-	HOLDER=$!
+	holds -s 10 -k 500ms job sh -c 'trap "touch got" USR1; trap "" TERM; touch runs; while :; do sleep 0.1; done'
 	wait_until test -e runs
 	began=$(ms)
 	"$FAIRLOCK" release --stop job
@@ -92,15 +82,15 @@ stopped() {
 @test "release --stop --wait DUR ends with 75 if the lock is still held then, and the request stays" {
 	local began
 
-	hold_hard -l 60s -k 10s
+	holds -l 60s -k 10s job sh -c 'trap "" TERM; echo $$ >main; while :; do sleep 0.1; done'
+	wait_until test -s main
 	began=$(ms)
 	run -75 "$FAIRLOCK" release --stop --wait 700ms job
 	[ $(($(ms) - began)) -ge 700 ]
 	assert_output --regexp "^fairlock: cannot release lock job: after 700ms it is still held by sh -c trap .* \(pid $HOLDER, .*\)$"
-	grep -q 'was asked to stop' said
 	is_asked job
 	kill -KILL "$(<main)"
-	ends_with 124 "$HOLDER"
+	stopped "$HOLDER" said
 	nothing_left
 }
 
@@ -121,31 +111,12 @@ stopped() {
 	assert_output 'fairlock: cannot release lock job: only the wrap that took it can be asked to stop, not 5f0c3b4e-6c1d-4d0e-9a7b-000000000000:1'
 }
 
-@test "a lock that only --min-hold keeps is given back at once" {
-	"$FAIRLOCK" wrap --min-hold 10m job true
-	run -0 "$FAIRLOCK" release --stop job
-	assert_output --regexp '^lock job was held by true \(pid '
-	is_free job
-	nothing_left
-}
-
-@test "a wrap that is asked gives the lock back without its --min-hold" {
-	background "$FAIRLOCK" wrap --min-hold 10m job sleep 600
-	HOLDER=$!
-	wait_until "$FAIRLOCK" status -q job
-	"$FAIRLOCK" release --stop job
-	is_free job
-	ends_with 124 "$HOLDER"
-}
-
 @test "with slots or shared holds all holders are asked, and each is named" {
 	local option first
 
 	for option in '--slots 3' --shared; do
-		# shellcheck disable=SC2086
 		join_holders $option job
 		first=$HOLDER
-		# shellcheck disable=SC2086
 		join_holders $option job
 		run -0 "$FAIRLOCK" release --stop job
 		assert_equal "${#lines[@]}" 2
@@ -159,7 +130,7 @@ stopped() {
 }
 
 @test "--slot and --owner ask one hold only, and wait for no other" {
-	local first owner
+	local first owner words
 
 	join_holders --slots red,blue job
 	first=$HOLDER
@@ -170,19 +141,21 @@ stopped() {
 	assert_equal "$(slot_held_by "$first")" red
 	[ ! -s "said.$first" ]
 	owner=$(id_of "$first")
-	run -0 "$FAIRLOCK" release --stop --slot blue job
-	assert_output 'lock job was free'
-	run -0 "$FAIRLOCK" release --stop --owner "${owner%:*}:1" job
-	assert_output 'lock job was free'
+	for words in '--slot blue' "--owner ${owner%:*}:1"; do
+		run -0 "$FAIRLOCK" release --stop $words job
+		assert_output 'lock job was free'
+	done
 	run -0 "$FAIRLOCK" release --stop --owner "$owner" job
 	stopped "$first"
 	nothing_left
 }
 
+# has_count COUNT: the owner holds the lock so many times
+has_count() { [ "$(cli --raw HVALS job)" = "$1" ]; }
+
 @test "only the wrap that took the lock is asked: what runs inside ends with it" {
-	background "$FAIRLOCK" wrap job "$FAIRLOCK" wrap job sleep 600 2>said
-	HOLDER=$!
-	wait_until has_count job 2
+	holds job "$FAIRLOCK" wrap job sleep 600
+	wait_until has_count 2
 	"$FAIRLOCK" release --stop job
 	is_free job
 	stopped "$HOLDER" said
@@ -190,39 +163,37 @@ stopped() {
 }
 
 @test "FAIRLOCK_OWNER does not count for --stop: inside a wrap it asks the wrap of that lock" {
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" release --stop --wait 0 job; sleep 600' 2>said
-	HOLDER=$!
-	stopped "$HOLDER" said
+	stopped $! said
 	hold other
-	# shellcheck disable=SC2016
 	run -0 "$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" release --stop other'
 	assert_output --partial 'lock other was held by sleep 600'
 	ends_with 124 "$HOLDER"
 }
 
-@test "a COMMAND that has ended when its guard learns of it keeps its status" {
-	local guard
+# is_zombie_of PID: the only child of this process has ended, and it has not seen that
+is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 
-	background "$FAIRLOCK" wrap -l 1h job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
-	HOLDER=$!
-	wait_until "$FAIRLOCK" status -q job
+@test "a COMMAND that has ended when its guard learns of it keeps its status" {
+	local guard stopper
+
+	holds -l 1h job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
 	guard=$(pgrep -P "$HOLDER")
 	stop "$guard"
-	stop_in_background job
+	background "$FAIRLOCK" release --stop job
+	stopper=$!
 	wait_until is_asked job
 	touch go
 	wait_until is_zombie_of "$guard"
 	kill -CONT "$guard"
 	ends_with 3 "$HOLDER"
-	ends_with 0 "$STOPPER"
+	ends_with 0 "$stopper"
 }
 
 @test "release --stop learns that a lease has ended without a release, by itself" {
 	local guard
 
-	background "$FAIRLOCK" wrap -l 3s job sh -c 'echo $$ >main; exec sleep 600'
-	HOLDER=$!
+	holds -l 3s job sh -c 'echo $$ >main; exec sleep 600'
 	wait_until test -s main
 	guard=$(pgrep -P "$HOLDER")
 	kill -STOP "$HOLDER" # or else it might give the lock back before it dies
@@ -232,51 +203,30 @@ stopped() {
 	wait_until ended "$(<main)"
 }
 
-# has_count NAME COUNT: the owner holds the lock so many times
-has_count() { [ "$(cli --raw HVALS "$1")" = "$2" ]; }
-
-# is_zombie_of PID: the only child of this process has ended, and it has not seen that
-is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
-
-@test "the log has the event asked, who asked, and that COMMAND ended because of that" {
-	hold job
-	"$FAIRLOCK" release --stop job
-	ends_with 124 "$HOLDER"
-	run -0 "$FAIRLOCK" log --json job
-	assert_equal "$(jq -r '.log | map(.event) | join(" ")' <<<"$output")" 'granted asked released'
-	assert_equal "$(jq -c '.log[1] | [.pid, .command, (.by | test("^fairlock release --stop \\(pid [0-9]+, .*\\)$"))]' <<<"$output")" \
-		"[$HOLDER,\"sleep 600\",true]"
-	assert_equal "$(jq -c '.log[2] | [.status, .cause, .by]' <<<"$output")" '[143,"asked",null]'
-	run -0 "$FAIRLOCK" log job
-	assert_line --index 0 --regexp ' BY$'
-	assert_line --regexp ' asked .*fairlock release --stop \(pid '
-	run -0 "$FAIRLOCK" log --raw --noheadings -o EVENT,BY
-	assert_line --regexp '^asked .*release'
-}
-
-@test "the log says who broke a lock, and who removed a waiter; without such an event it has no column BY" {
+@test "the log says who asked, broke a lock or removed a waiter, and that COMMAND ended because of that; else it has no column BY" {
 	hold job
 	run -0 "$FAIRLOCK" log job
 	refute_output --partial BY
 	join_waiters job true
 	"$FAIRLOCK" queue --remove "$("$FAIRLOCK" queue --raw --noheadings -o OWNER job)" job
 	ends_with 75 "$WAITER"
+	"$FAIRLOCK" release --stop job
+	ends_with 124 "$HOLDER"
+	"$FAIRLOCK" acquire job
 	"$FAIRLOCK" release -q --force job
 	run -0 "$FAIRLOCK" log --json job
-	assert_equal "$(jq -r '.log[] | select(.event == "left") | .by' <<<"$output" | sed 's/ (.*//')" 'fairlock queue --remove'
-	assert_equal "$(jq -r '.log[] | select(.event == "forced") | .by' <<<"$output" | sed 's/ (.*//')" 'fairlock release --force'
-}
-
-@test "--stop goes not with --force and --token, and --wait and --slot need it" {
-	run -64 "$FAIRLOCK" release --stop --force job
-	run -64 "$FAIRLOCK" release --stop --token 5 job
-	run -64 "$FAIRLOCK" release --wait 1s job
-	assert_line --index 0 "fairlock: cannot use option '--wait': it needs --stop, too"
-	run -64 "$FAIRLOCK" release --force --wait 1s job
-	run -64 "$FAIRLOCK" release --slot 1 job
-	assert_line --index 0 "fairlock: cannot use option '--slot': it needs --stop or --force, too"
-	run -64 "$FAIRLOCK" release --stop --slot 1 --owner 1:1 job
-	run -64 "$FAIRLOCK" release --stop --slot a,b job
-	assert_line --index 0 "fairlock: cannot use option '--slot': 'a,b' is not one slot"
-	run -64 "$FAIRLOCK" release --stop --owner ., job
+	assert_equal "$(jq -r '.log[] | "\(.event) \(.by // "-" | sub(" .pid [0-9]+, .*"; ""))"' <<<"$output")" "$(cat <<-'END'
+		granted -
+		left fairlock queue --remove
+		asked fairlock release --stop
+		released -
+		granted -
+		forced fairlock release --force
+	END
+	)"
+	assert_equal "$(jq -c '.log[2, 3] | [.pid, .command, .status, .cause]' <<<"$output")" \
+		"[$HOLDER,\"sleep 600\",null,null]"$'\n'"[$HOLDER,\"sleep 600\",143,\"asked\"]"
+	run -0 "$FAIRLOCK" log job
+	assert_line --index 0 --regexp ' BY$'
+	assert_line --regexp ' asked .*fairlock release --stop \(pid '
 }

@@ -3,31 +3,22 @@
 
 load ../lib/helpers
 load ../lib/one_server
-load ../lib/history
-
-setup_file() { start_server; }
-setup() { begin; }
 
 # waits NAME [OPTION...]: `wrap OPTION... job` waits, and writes its NAME into `order` when it runs. Sets WAITER; its
 # messages come into `said.NAME`.
 waits() {
-	# shellcheck disable=SC2016
 	background "$FAIRLOCK" wrap "${@:2}" job sh -c 'echo "$1" >>order' sh "$1" 2>"said.$1"
 	WAITER=$!
 	wait_until stands_last "$WAITER"
 }
 
 # stands_last PID: the newest of all that wait is this process
-stands_last() {
-	cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"
-}
+stands_last() { cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"; }
 
 has_lines() { [ -e order ] && [ "$(wc -l <order)" = "$1" ]; }
 
 # place PID: prints its place in the queue
-place() {
-	"$FAIRLOCK" queue --raw --noheadings -o POSITION,PID job | sed -n "s/ $1\$//p"
-}
+place() { "$FAIRLOCK" queue --raw --noheadings -o POSITION,PID job | sed -n "s/ $1\$//p"; }
 
 @test "a new waiter takes over the place of the one before, which ends with 75 and says what superseded it" {
 	hold job
@@ -41,7 +32,6 @@ place() {
 	assert_output --regexp '^fairlock: cannot get lock job: superseded by sh -c .*\(pid '$WAITER', [^ ]+@[^ ]+\) after [0-9]+m?s; held by .*$'
 	assert_equal "${#lines[@]}" 1
 	assert_equal "$(place "$WAITER")" 2
-	# shellcheck disable=SC2153 # hold sets HOLDER
 	kill "$HOLDER"
 	wait_until has_lines 3
 	assert_equal "$(paste -sd ' ' order)" 'plain new behind'
@@ -49,35 +39,4 @@ place() {
 	nothing_left
 	assert_equal "$(cli HKEYS 'fairlock:{job}' | grep -c '^w:')" 0
 	assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log[] | select(.event == "superseded").pid')" "$old"
-}
-
-@test "a holder with --supersede goes on, and a new one waits for it" {
-	background "$FAIRLOCK" wrap --supersede job sh -c 'until [ -e go ]; do sleep 0.05; done; echo holder >>order'
-	holder=$!
-	wait_until "$FAIRLOCK" status -q job
-	waits new --supersede
-	touch go
-	ends_with 0 "$holder"
-	ends_with 0 "$WAITER"
-	assert_equal "$(paste -sd ' ' order)" 'holder new'
-}
-
-@test "--supersede goes neither with --no-wait, --skip, --slots and --shared nor into variables and files" {
-	local option
-
-	for option in --no-wait --skip '--slots 2' --shared; do
-		# shellcheck disable=SC2086
-		run -64 "$FAIRLOCK" wrap --supersede $option job touch ran
-		assert_line --index 0 "fairlock: cannot use option '${option% 2}': it does not go with --supersede"
-	done
-	run -64 "$FAIRLOCK" wrap -w 0 --supersede job touch ran
-	assert_line --index 0 "fairlock: cannot use option '--supersede': it does not go with --wait 0"
-	FAIRLOCK_WAIT=0 run -64 "$FAIRLOCK" wrap --supersede job touch ran
-	run -64 "$FAIRLOCK" acquire --supersede job
-	assert_line --index 0 "fairlock: cannot use option '--supersede': only wrap has it"
-	FAIRLOCK_SUPERSEDE=yes run -0 "$FAIRLOCK" wrap --shared job true
-	echo supersede = yes >conf
-	run -78 "$FAIRLOCK" wrap --config conf job touch ran
-	assert_output --partial 'a file cannot set --supersede'
-	assert [ ! -e ran ]
 }

@@ -13,37 +13,35 @@ says_unknown() {
 
 	before=$(cli --raw KEYS '*' | sort)
 	run "-$1" --separate-stderr "$FAIRLOCK" "${@:3}"
-	# shellcheck disable=SC2154 # stderr comes from run
 	assert_equal "$stderr" "$2"
 	assert_equal "$(cli --raw KEYS '*' | sort)" "$before"
 }
 
-@test "release --force, --stop and --forget-run of an unknown lock say so, print nothing else, and write nothing" {
-	local option
+@test "status, queue, log and release of an unknown lock say so, show what they show of a free one, and write nothing" {
+	local status words shown
 
-	for option in --force --stop --forget-run '--force --slot 1' '--force -q' '--stop --owner 1:1' '--stop --wait 0'; do
-		# shellcheck disable=SC2086
-		says_unknown 0 "$unknown" release $option depoly
-		refute_output
-	done
+	while IFS='|' read -r status words shown; do
+		says_unknown "$status" "$([ "$status" = 1 ] || echo "$unknown")" $words depoly
+		[[ $words = *--json* ]] && assert_equal "$(jq -c . <<<"$output")" "$shown" || assert_output "$shown"
+	done <<-'END'
+		0|release --force|
+		0|release --stop|
+		0|release --forget-run|
+		0|release --force --slot 1|
+		0|release --force -q|
+		0|release --stop --owner 1:1|
+		0|release --stop --wait 0|
+		0|status --raw --noheadings -o NAME,STATE|depoly free
+		0|status --json -o STATE|{"locks":[{"state":"free"}]}
+		0|queue --json|{"queue":[]}
+		0|log --json|{"log":[]}
+		0|log --since 1h|
+		1|status -q|
+	END
+	says_unknown 0 "$unknown" status --prometheus depoly
+	says_unknown 0 "$unknown" log --stats depoly
 	says_unknown 76 "$unknown
 fairlock: cannot release lock depoly: no holder has this token; see status -o +TOKEN" release --force --token 1 depoly
-}
-
-@test "status, queue and log of an unknown lock say so, and show what they show of a free one" {
-	says_unknown 0 "$unknown" status --raw --noheadings -o NAME,STATE depoly
-	assert_output 'depoly free'
-	says_unknown 0 "$unknown" status --json depoly
-	assert_equal "$(jq -r '.locks[0].state' <<<"$output")" free
-	says_unknown 0 "$unknown" status --prometheus depoly
-	says_unknown 0 "$unknown" queue --json depoly
-	assert_equal "$(jq -c . <<<"$output")" '{"queue":[]}'
-	says_unknown 0 "$unknown" log --json depoly
-	assert_equal "$(jq -c . <<<"$output")" '{"log":[]}'
-	says_unknown 0 "$unknown" log --stats depoly
-	says_unknown 0 "$unknown" log --since 1h depoly
-	says_unknown 1 '' status -q depoly
-	refute_output
 }
 
 @test "the message about an unknown lock proposes the lock with the nearest name, and none that is not near" {
@@ -52,7 +50,6 @@ fairlock: cannot release lock depoly: no holder has this token; see status -o +T
 	"$FAIRLOCK" wrap deploy true
 	"$FAIRLOCK" wrap backup true
 	for words in 'release --force' 'release --stop' 'release --forget-run' status queue log; do
-		# shellcheck disable=SC2086
 		says_unknown 0 "$unknown, did you mean deploy?" $words depoly
 	done
 	says_unknown 0 'fairlock: no lock nightly is known' status nightly
@@ -67,7 +64,6 @@ fairlock: no lock Backup is known, did you mean backup?" status depoly deploy Ba
 		'HSET fairlock:{depoly} v 1' 'XADD fairlock_log:{depoly} 1-1 event granted' 'ZADD fairlock_holders:{depoly} 1 1:1' \
 		'ZADD fairlock_queue:{depoly} 1 1:1'; do
 		cli FLUSHALL >/dev/null
-		# shellcheck disable=SC2086
 		cli $key >/dev/null
 		run --separate-stderr "$FAIRLOCK" status -o STATE depoly
 		refute [ "$stderr" = "$unknown" ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Command lines that fairlock refuses, and its messages. No server is needed.
+# --help, --version, and command lines that fairlock refuses, with its messages. No server is needed.
 
 load ../lib/helpers
 
@@ -9,21 +9,88 @@ setup() {
 	export FAIRLOCK_CONNECT_TIMEOUT=100ms
 }
 
+# ---- --help and --version ----
+
+# prints FIRST WORDS...: fairlock, with each of these WORDS, prints a text that begins so on standard output
+prints() {
+	local words
+
+	for words in "${@:2}"; do
+		run --separate-stderr -0 "$FAIRLOCK" $words
+		assert_line --index 0 --regexp "^$1"
+		assert_equal "$stderr" ''
+	done
+}
+
+@test "fairlock prints overview, help of a command and version on standard output when asked in one of six ways, else on the error" {
+	prints 'Usage: fairlock ' --help -h help 'help help' '-v help' '--help --verbose'
+	prints 'Usage: fairlock renew \[options\] NAME$' 'renew --help' 'renew -h' 'help renew' '--help renew' '-h renew' '-v help renew'
+	prints 'fairlock [0-9]+\.[0-9]+\.[0-9]+$' --version -V version '-v version' 'wrap --version' '--version status'
+	run --separate-stderr -64 "$FAIRLOCK"
+	assert_output ''
+	assert_equal "$stderr" "$("$FAIRLOCK" --help)"
+}
+
+# examples COMMAND: those of its --help, without what they mean
+examples() { "$FAIRLOCK" $1 --help | sed -n '/^Examples/,/^$/s/^  \(.*[^ ]\)   .*/\1/p'; }
+
+@test "--help begins with three examples, which are no mistakes" {
+	local command example
+	export owner=9d8b3c4e-0000-4000-8000-000000000000:1
+	for command in '' wrap acquire renew release status queue log doctor; do
+		run -0 examples "$command"
+		assert_equal "${#lines[@]}" 3
+		for example in "${lines[@]}"; do
+			[[ $example = *"fairlock $command"* ]]
+			run bash -c "fairlock() { '$FAIRLOCK' \"\$@\" -u unix:/nowhere; }; ${example/ .\// -u unix:\/nowhere .\/}"
+			[[ $status != 64 || $output = *'standard output is not a terminal'* ]] || fail "$example: $output"
+		done
+		run -0 "$FAIRLOCK" $command --help
+		[[ ${lines[1]} = Examples* || ${lines[2]} = Examples* ]]
+	done
+}
+
+# groups COMMAND: prints its options, each behind the heading under which it stands
+groups() {
+	"$FAIRLOCK" $1 --help | sed -nE '/^[A-Z].*:$/{s/:$//;h}; /^  (-.,|   ) --/{s/^  .{4}(--[a-z-]+).*/\1/;G;s/(.*)\n(.*)/\2: \1/p}'
+}
+
+@test "wrap --help has at most 50 lines, with the options in groups, and begins with the line for cron" {
+	run -0 "$FAIRLOCK" wrap --help
+	[ "${#lines[@]}" -lt 50 ]
+	[ "$("$FAIRLOCK" wrap --help | wc -l)" -le 50 ]
+	assert_equal "$(examples wrap | head -n 1)" 'fairlock wrap --skip --once-per 1d news ./news'
+	assert_equal "$(groups wrap | cut -d : -f 1 | uniq)" \
+		$'If the lock is busy\nOnce\nHow many\nLimits\nWhat others see\nOther options'
+	for line in 'If the lock is busy: --no-wait' 'Once: --once-ok' 'How many: --slots' 'Limits: --max-hold' \
+		'What others see: --reason' 'Other options: --command'; do
+		groups wrap | grep -qxF -- "$line" || fail "$line"
+	done
+}
+
+@test "fairlock --version and --help end with 71 and the reason if standard output is full" {
+	for word in --version --help; do
+		run -71 sh -c '"$FAIRLOCK" "$1" >/dev/full' - $word
+		assert_output 'fairlock: cannot write to standard output: No space left on device'
+	done
+}
+
+# ---- Mistakes ----
+
 # refused WORD... because CAUSE: fairlock WORD... is a usage error; it says so in two lines
 refused() {
 	local words=() hint
+
 	while [ "$1" != because ]; do
 		words+=("$1")
 		shift
 	done
-	run --separate-stderr "$FAIRLOCK" "${words[@]}"
-	assert_failure 64
+	run --separate-stderr -64 "$FAIRLOCK" "${words[@]}"
 	assert_output ''
 	case ${words[0]-} in
 	wrap | acquire | renew | release | status | queue | log) hint="fairlock ${words[0]}" ;;
 	*) hint=fairlock ;;
 	esac
-	# shellcheck disable=SC2154 # stderr_lines comes from run
 	assert_equal "${#stderr_lines[@]}" 2
 	assert_regex "${stderr_lines[0]}" '^fairlock: cannot '
 	assert_equal "${stderr_lines[1]}" "Try '$hint --help'."
@@ -31,87 +98,139 @@ refused() {
 	[[ ${stderr_lines[0]} == *"$2"* ]] || fail "${stderr_lines[0]} does not say: $2"
 }
 
-assert_regex() {
-	[[ $1 =~ $2 ]] || fail "$1 does not match $2"
-}
-
-@test "fairlock alone prints the overview on standard error, and ends with 64" {
-	run --separate-stderr "$FAIRLOCK"
-	assert_failure 64
-	assert_output ''
-	# shellcheck disable=SC2154 # stderr comes from run
-	assert_equal "$stderr" "$("$FAIRLOCK" --help)"
-}
-
-@test "a mistake in usage ends with 64, and two lines say what is wrong and where the help is" {
+# all_refused: reads lines "WORDS | CAUSE"; the message about each ends with its cause
+all_refused() {
 	local words cause count=0
 
 	while IFS='|' read -r words cause; do
-		# shellcheck disable=SC2086
-		refused $words because "${cause# }"
+		refused $words because ": ${cause# }"
+		[[ ${stderr_lines[0]} = *"${cause# }" ]] || fail "${words}is answered: ${stderr_lines[0]}"
 		count=$((count + 1))
-	done <<-'END'
-		lock x | 'lock'
-		-vn wrap x true | '-n'
-		-u | '-u': its URL is missing
-		-v | COMMAND is missing
-		-- status | COMMAND is missing
-		help nonsense | 'nonsense': there is no such command
-		wrap --bogus x true | '--bogus'
-		wrap -nqx x true | '-x'
-		acquire --signal TERM x | '--signal'
-		acquire --skip x | '--skip': only wrap has it
-		wrap --con 3 x true | ambiguous
-		acquire x -w | '-w'
-		acquire --quiet=yes x | '--quiet'
+	done
+	[ "$count" -ge "$1" ]
+}
+
+@test "a mistake in usage ends with 64, and two lines say what is wrong and where the help is" {
+	all_refused 36 <<-'END'
+		-u | its URL is missing
+		-v | COMMAND is missing, as in 'fairlock status'
+		-- status | COMMAND is missing, as in 'fairlock status'
+		help nonsense | there is no such command
+		wrap --bogus x true | there is no such option
+		acquire --signal TERM x | only wrap has it
+		acquire --supersede x | only wrap has it
+		wrap --con 3 x true | it is ambiguous: --connect-timeout or --conflict-exit-code
+		wrap --connect-timeout 0 x true | '0' is not a duration from 1ms to 1d
+		acquire x -w | its DUR is missing
+		acquire --quiet=yes x | it takes no value
 		wrap | NAME is missing
 		acquire | NAME is missing
-		renew | NAME is missing
-		release | NAME is missing
-		acquire a -- b | more than one NAME
-		queue a b | more than one NAME
+		acquire a -- b | there is more than one NAME
 		wrap x -- | COMMAND is missing
 		wrap -c true x true | give either COMMAND or --command, not both
-		acquire --wait 1h30 x | '1h30' is not a duration (90, 1.5h, 1h30m)
-		wrap -l 999ms x true | 1s to 1d
-		wrap -l 24h1ms x true | 1s to 1d
-		acquire -l 30d1ms x | 1s to 30d
-		renew -l 30d1ms --owner x x | 1s to 30d
-		acquire -E 256 x | 0 to 255
-		acquire -E -1 x | 0 to 255
-		wrap -E 0x1 x true | a number from 0 to 255
-		wrap --max-queue 1.5 x true | a number
-		wrap --connect-timeout 0 x true | a duration
+		wrap -l 999ms x true | '999ms' is not a duration from 1s to 1d
+		acquire -l 30d1ms x | '30d1ms' is not a duration from 1s to 30d
+		acquire -E 256 x | '256' is not a number from 0 to 255
+		wrap --max-queue 1.5 x true | '1.5' is not a number
 		wrap --max-hold 0 x true | '0' is not a duration over 0
-		wrap -k 10001ms x true | more than a third of the lease
-		wrap -l 1s -k 0.49s x true | more than a third of the lease
-		acquire --owner= x | an owner ID
+		wrap -k 10001ms x true | it is more than a third of the lease
+		wrap -l 1s -k 0.49s x true | it is more than a third of the lease
+		acquire --owner= x | '' is not an owner ID
+		release --owner , x | this is no id; acquire prints the id
 		acquire --while-pid 0 x | '0' is not a process id
-		acquire --while-pid 2147483648 x | '2147483648' is not a process id
 		renew x | say who you are: --owner ID, as acquire printed it
-		release x | say who you are: --owner ID, as acquire printed it
-		release --token 3 x | '--token': it needs --force, too
-		status --json --raw | '--raw': it does not go with --json
-		log --follow --stats x | '--follow': it does not go with --stats
-		wrap -n -w 5s x true | '--wait': it does not go with --no-wait
-		wrap --skip -w 5s x true | '--wait': it does not go with --skip
-		wrap --skip -E 3 x true | '--conflict-exit-code': it does not go with --skip
-		wrap --max-hold 59s --min-hold 1m x true | '--max-hold': it is less than --min-hold
-		status --sort= | '--sort': '' is not a column
-		log --since= | '--since': '' is not a duration or a time
+		release --token 3 x | it needs --force, too
+		release --wait 1s x | it needs --stop, too
+		release --slot 1 x | it needs --stop or --force, too
+		release --stop --slot a,b x | 'a,b' is not one slot
+		acquire --max-hold 1h x | it needs --while-pid, too
+		wrap -s x true | 'x' is not a signal
+		status --sort= | '' is not a column
+		wrap -w 0 --supersede x true | it does not go with --wait 0
+		log --since= | '' is not a duration or a time
+		wrap --also= x true | '' is not a NAME
 	END
-	[ "$count" -ge 45 ]
 	refused acquire -w $'1\e[31m\n2' x because "'1?[31m?2' is not a duration"
 	refused wrap "--$(printf '%060d' 0)" x true because "option '--00000000000000000000000000000000000...': there is no such option"
+}
+
+@test "options that exclude each other are refused, and the message names both" {
+	local command option other options one two
+
+	while read -r command other options; do
+		for option in $options; do
+			run -64 "$FAIRLOCK" "$command" "$option" "$other" x $([ "$command" != wrap ] || echo true)
+			one=${option%%=*} two=${other%%=*}
+			assert_line --index 0 --regexp "^fairlock: cannot use option '($one': it does not go with $two|$two': it does not go with $one)$"
+		done
+	done <<-'END'
+		wrap --wait=5s --no-wait --skip
+		wrap --skip --conflict-exit-code=3 --supersede
+		wrap --slots=2 --shared --supersede --also=b
+		wrap --once-ok=1h --once-per=1h --also=b
+		wrap --also=b --shared --supersede --once-per=1d
+		wrap --supersede --no-wait --shared
+		acquire --slots=2 --shared
+		release --force --stop --forget-run
+		status --json --raw
+		status --prometheus --json --raw --noheadings --output=NAME --watch --quiet
+		queue --watch --json --raw --remove=a:1
+		log --follow --stats --sort=TIME
+		log --plot --stats --lines=3
+		log --stats --lines=3
+	END
+	refused release --stop --slot 1 --owner 1:1 x because "'--owner': it does not go with --slot"
+}
+
+@test "common wrong guesses are answered with the right command, option or column" {
+	all_refused 28 <<-'END'
+		run x true | there is no such command, did you mean wrap?
+		lock x | there is no such command, did you mean wrap or acquire?
+		unlock x | there is no such command, did you mean release?
+		ls | there is no such command, did you mean status?
+		logs -f x | there is no such command, did you mean log?
+		stauts | there is no such command, did you mean status?
+		Wrap x true | there is no such command, did you mean wrap?
+		help lock | there is no such command, did you mean wrap or acquire?
+		nightly rsync a b | there is no such command, did you mean 'fairlock wrap NAME COMMAND'?
+		nonsense | there is no such command
+		wrap --timeout 5 x true | there is no such option, did you mean --wait?
+		wrap --ttl 30 x true | there is no such option, did you mean --lease?
+		wrap --nonblock x true | there is no such option, did you mean --no-wait?
+		wrap -j4 x true | there is no such option, did you mean --slots?
+		--host db status | there is no such option, did you mean --url redis://HOST:PORT?
+		status -p 7001 | there is no such option, did you mean --url redis://HOST:PORT?
+		status --password sesame | there is no such option, did you mean --password-file?
+		queue -a x | only status has it
+		-n x true | only wrap and acquire have it; put it behind the command
+		--wait 5 x true | only wrap, acquire and release have it; put it behind the command
+		wrap --wiat 5 x true | there is no such option, did you mean --wait?
+		wrap --max_hold 5 x true | there is no such option, did you mean --max-hold?
+		status --no-headings | there is no such option, did you mean --noheadings?
+		wrap --slot 3 x true | only release has it
+		renew --json x | only acquire, status, queue, log and doctor have it
+		wrap -Z x true | there is no such option
+		log -f x | there is no such option
+		status -o STAET | there is no such column, did you mean STATE?
+		status -o name,stat | there is no such column, did you mean STATE?
+		status -o nonsense | there is no such column, '-o help' lists them
+	END
+}
+
+@test "-o help lists the columns, without a NAME and a server" {
+	run -0 "$FAIRLOCK" log -o help
+	assert_line 'TOKEN       fencing token, which grows with each grant'
+	run -0 "$FAIRLOCK" status x --output=help
+	assert_line 'STATE       free, held or kept'
+	run -0 "$FAIRLOCK" queue -ohelp
+	assert_line 'POSITION    place in the queue; 1 is next'
 }
 
 @test "options that all commands have may stand before the command" {
 	local options
 	for options in "-u unix:$HOME/other" "-uunix:$HOME/other" "--url unix:$HOME/other" "-q --url=unix:$HOME/other"; do
-		# shellcheck disable=SC2086
 		run -69 "$FAIRLOCK" $options status
 		assert_output --partial "unix:$HOME/other"
-		# shellcheck disable=SC2086
 		run -69 "$FAIRLOCK" $options wrap x true
 		assert_output --partial "unix:$HOME/other"
 	done
@@ -121,23 +240,14 @@ assert_regex() {
 	assert_output --partial unix:/second
 }
 
-# arguments_are PID PATTERN
-arguments_are() {
-	# shellcheck disable=SC2053 # a pattern
-	[[ $(tr '\0' ' ' <"/proc/$1/cmdline") = $2 ]]
-}
-
-# is_there PORT: somebody listens there
-is_there() { : </dev/tcp/127.0.0.1/"$1"; }
-
 @test "a password before the command is wiped from the arguments" {
 	local port
 
 	port=$(free_port)
 	background python3 "$TESTS_DIR/lib/nonsense.py" "$port" silent # keeps the program from going on
-	wait_until is_there "$port"
+	wait_until is_taken "$port"
 	background "$FAIRLOCK" --url "redis://u:pa55@127.0.0.1:$port" wrap --connect-timeout 10m x true
-	wait_until arguments_are $! "* --url redis://u:\\*\\*\\*\\*@127.0.0.1:$port wrap *"
+	wait_until grep -qaF "redis://u:****@127.0.0.1:$port" "/proc/$!/cmdline"
 }
 
 # cuts OPTION SHOWN: an unknown option is quoted so far
@@ -231,6 +341,8 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 		assert_output --partial 'cannot use URL'
 		refute_output --partial pa55
 	done
+	refused redis://me:pa55@host/1 because 'cannot run a URL as a command: name the server with -u URL'
+	[[ $stderr != *pa55* ]]
 }
 
 @test "a value that does not stand behind the = of --watch and --color is no NAME" {
@@ -243,8 +355,10 @@ wrong_name() { refused status -- "$1" because 'cannot use NAME'; }
 	run -69 "$FAIRLOCK" status --color -- never
 }
 
-@test "a URL in the place of the command is not printed, because it may have a password" {
-	refused redis://me:pa55@host/1 because 'cannot run a URL as a command: name the server with -u URL'
-	run "$FAIRLOCK" redis://me:pa55@host/1 status
-	refute_output --partial pa55
+@test "an option is refused beside a setting that excludes it, and the message says where that setting is from" {
+	echo 'once-per = 1h' >"$HOME/conf"
+	FAIRLOCK_ONCE_PER=1h refused wrap --once-ok 1h x true because 'cannot use --once-ok: it does not go with the once-per of FAIRLOCK_ONCE_PER'
+	FAIRLOCK_ONCE_PER=1h refused wrap --also b x true because 'cannot use --also: it does not go with the once-per of FAIRLOCK_ONCE_PER'
+	refused wrap --config "$HOME/conf" --once-ok 1h x true because "it does not go with the once-per of $HOME/conf:1"
+	FAIRLOCK_WAIT=0 refused wrap --supersede x true because 'it does not go with'
 }

@@ -59,39 +59,11 @@ setup_steps() {
 }
 
 @test "each command tells with -v where it has the URL from" {
-	run -69 "$FAIRLOCK" wrap -v -u unix:/nowhere job true
-	assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"
+	for command in acquire renew release status queue log doctor; do
+		run "$FAIRLOCK" "$command" -v -u unix:/nowhere $([[ $command != re* ]] || echo --owner 1:1) job
+		assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"
+	done
 	echo "url = unix:/nowhere" >conf
 	run -69 env -u FAIRLOCK_URL "$FAIRLOCK" wrap -v --config conf job true
 	assert_line --regexp "^${step}the server is unix:/nowhere \(conf:1\)$"
-	for command in acquire renew release status queue log doctor; do
-		run "$FAIRLOCK" "$command" -v -u unix:/nowhere --owner x job
-		run "$FAIRLOCK" "$command" -v -u unix:/nowhere job
-		assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"
-	done
-}
-
-@test "status, queue, log, doctor, renew and release tell with -v the server's own words of an error" {
-	local words='NOPERM .*evalsha.*' cause="cannot use .*: this user may not run 'evalsha'; see fairlock doctor"
-
-	setup_steps
-	cli ACL SETUSER clerk on nopass '~*' '&*' +@all -evalsha >/dev/null
-	FAIRLOCK_URL="$FAIRLOCK_URL?user=clerk"
-	export FAIRLOCK_PASSWORD=x
-	for command in status queue log; do
-		run -77 "$FAIRLOCK" $command -v job
-		assert_line --index 3 --regexp "^${step}connected to .* after $took$"
-		assert_line --index 4 --regexp "^$step$cause$"
-		assert_line --index 5 --regexp "^${step}the server says: $words$"
-		assert_line --index 6 --regexp "^fairlock: $cause$"
-		assert_equal "${#lines[@]}" 7
-	done
-	for command in renew release; do
-		run -77 "$FAIRLOCK" $command -v --owner 00000000-0000-0000-0000-000000000000:1 job
-		assert_line --regexp "^${step}the server says: $words$"
-	done
-	run "$FAIRLOCK" doctor -v job
-	assert_line --regexp "^${step}the server says: $words$"
-	run -77 "$FAIRLOCK" status job
-	refute_output --partial 'the server says'
 }

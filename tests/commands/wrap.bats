@@ -2,49 +2,35 @@
 load ../lib/helpers
 load ../lib/one_server
 
-@test "wrap holds the lock while COMMAND runs, and frees it afterwards" {
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap job -- sh -c '"$FAIRLOCK" status -q job && echo held'
+# ---- Hold and end ----
+
+@test "wrap holds the lock while COMMAND runs, renews it long before it would have to stop COMMAND, and frees it afterwards" {
+	run -0 "$FAIRLOCK" wrap -l 6s job -- sh -c 'sleep 6; "$FAIRLOCK" status -q job && echo held'
 	assert_output held
 	run -1 "$FAIRLOCK" status -q job
 	nothing_left
 }
 
-@test "wrap renews the lease long before it would have to stop COMMAND" {
-	run -0 "$FAIRLOCK" wrap -l 6s job sleep 6
-	refute_output
-}
-
 @test "wrap ends with COMMAND's exit status, up to 255" {
-	run -3 "$FAIRLOCK" wrap job sh -c 'exit 3'
-	run -255 "$FAIRLOCK" wrap job sh -c 'exit 255'
-	run -75 "$FAIRLOCK" wrap job sh -c 'exit 75'
+	for code in 3 75 255; do
+		run "-$code" "$FAIRLOCK" wrap job sh -c "exit $code"
+		refute_output
+	done
+}
+
+@test "the wrapper dies of the signal that killed COMMAND, without a core" {
+	ulimit -c unlimited
+	run -0 sh -c '"$FAIRLOCK" wrap job sh -c "ulimit -c 0; kill -SEGV \$\$"; echo $?'
+	assert_line 139
+	# a parent can tell death by a signal from an exit status
+	run -0 python3 -c 'import os, subprocess, sys
+print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -TERM $$"]).returncode)'
+	assert_output -- -15
+	run -0 find . -name 'core*'
 	refute_output
 }
 
-@test "wrap ends with 127 and gives the lock back if COMMAND is not found" {
-	run -127 "$FAIRLOCK" wrap job no-such-command
-	assert_output 'fairlock: cannot execute no-such-command: No such file or directory'
-	nothing_left
-	run -1 "$FAIRLOCK" status -q job
-}
-
-@test "wrap runs a COMMAND without a first line #! with sh, and leaves its words untouched" {
-	# shellcheck disable=SC2016
-	echo 'printf "<%s>\n" "$@"; exit 4' >script
-	chmod +x script
-	run -4 "$FAIRLOCK" wrap job ./script 'a  b' '' '*'
-	assert_output "$(printf '<%s>\n' 'a  b' '' '*')"
-	PATH=$PWD:$PATH run -4 "$FAIRLOCK" wrap job script
-	assert_output '<>'
-}
-
-@test "wrap ends with 126 and gives the lock back if it may not execute COMMAND" {
-	touch plain
-	run -126 "$FAIRLOCK" wrap job ./plain
-	assert_output 'fairlock: cannot execute ./plain: Permission denied'
-	run -1 "$FAIRLOCK" status -q job
-}
+# ---- COMMAND that cannot be executed ----
 
 # executable FILE: writes the standard input into it
 executable() {
@@ -60,9 +46,12 @@ cannot_execute() {
 	is_free job
 }
 
-@test "wrap names the interpreter of a script that does not exist" {
+@test "wrap ends with 127 if COMMAND is not found, with 126 if it may not execute it, and names a missing interpreter" {
 	local interpreter
 
+	cannot_execute 127 'No such file or directory' no-such-command
+	touch plain
+	cannot_execute 126 'Permission denied' ./plain
 	executable crlf <<<$'#!/bin/sh\r\necho a\r'
 	executable missing <<<'#! /no/such -x'
 	executable data <<<'#!/etc/passwd'
@@ -77,6 +66,15 @@ cannot_execute() {
 	run -127 "$FAIRLOCK" wrap job "$PWD/$(printf './%.0s' {1..50})long"
 	assert_output --regexp "cannot execute .{37}\.\.\.: its interpreter '/i+\.\.\.i+\\\\r' does not .*\.\.\.$"
 	[ "${#output}" -lt 160 ]
+	nothing_left
+}
+
+@test "wrap runs a COMMAND without a first line #! with sh, and leaves its words untouched" {
+	executable script <<<'printf "<%s>\n" "$@"; exit 4'
+	run -4 "$FAIRLOCK" wrap job ./script 'a  b' '' '*'
+	assert_output "$(printf '<%s>\n' 'a  b' '' '*')"
+	PATH=$PWD:$PATH run -4 "$FAIRLOCK" wrap job script
+	assert_output '<>'
 }
 
 @test "wrap proposes -c if COMMAND is for a shell" {
@@ -93,50 +91,12 @@ cannot_execute() {
 	assert_output --regexp "^fairlock: cannot execute echo 0{32}\.\.\.: $cause -c '\.\.\.'$"
 }
 
-@test "wrap ends with 71 or 69, says why and leaves the lock free if it may open too few descriptors" {
-	local limit told=
+# ---- What COMMAND gets ----
 
-	for limit in {4..40}; do
-		# shellcheck disable=SC2016
-		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 run \
-			sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap job true' - "$limit" 3>&- 4>&-
-		[ "$status" -ne 0 ] || break
-		[ "$status" -ne 127 ] || continue # too few to load the program
-		[ "$status" -eq 71 ] || [ "$status" -eq 69 ]
-		[[ $output =~ No\ file\ descriptors\ available|Too\ many\ open\ files ]]
-		told+=$output
-		run -1 "$FAIRLOCK" status -q job
-	done
-	assert_success
-	[[ $told = *'cannot make a process to run true in'* ]]
-}
-
-@test "the wrapper dies of the signal that killed COMMAND, without a core" {
-	ulimit -c unlimited
-	# shellcheck disable=SC2016
-	run -0 sh -c '"$FAIRLOCK" wrap job sh -c "ulimit -c 0; kill -SEGV \$\$"; echo $?'
-	assert_line 139
-	# a parent can tell death by a signal from an exit status
-	run -0 python3 -c 'import os, subprocess, sys
-print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -TERM $$"]).returncode)'
-	assert_output -- -15
-	run -0 find . -name 'core*'
-	refute_output
-}
-
-@test "wrap passes arguments to COMMAND byte for byte" {
-	local odd=$'a b\t\'"$x`\\ \n50%done \xff*'
-
-	"$FAIRLOCK" wrap job -- printf '%s\0' "$odd" '' -x --wait -- '*' >got
-	printf '%s\0' "$odd" '' -x --wait -- '*' >want
-	cmp got want
-}
-
-@test "wrap reads options before and behind NAME, and the words behind COMMAND are COMMAND's" {
-	local words output_of
+@test "wrap reads options before and behind NAME, and the words behind COMMAND are COMMAND's, byte for byte" {
+	local words output_of odd=$'a b\t\'"$x`\\ \n50%done \xff*'
 
 	while IFS='|' read -r words output_of; do
-		# shellcheck disable=SC2086
 		run -0 "$FAIRLOCK" wrap $words
 		assert_output "$output_of"
 	done <<-'END'
@@ -151,22 +111,25 @@ print(subprocess.run([os.environ["FAIRLOCK"], "wrap", "job", "sh", "-c", "kill -
 		-c echo N|
 		N -cecho --|
 	END
+	"$FAIRLOCK" wrap job -- printf '%s\0' "$odd" '' -x --wait -- '*' >got
+	printf '%s\0' "$odd" '' -x --wait -- '*' >want
+	cmp got want
 }
 
-@test "COMMAND has the standard input, output and error of wrap" {
+@test "COMMAND has the standard input, output and error of wrap, also if closed, and no descriptor that fairlock has opened" {
 	printf 'in put\n' | "$FAIRLOCK" wrap job sh -c 'cat; echo err >&2' >out 2>err
-	[ "$(cat out)" = 'in put' ]
-	[ "$(cat err)" = err ]
-}
-
-@test "COMMAND inherits no descriptor that fairlock has opened" {
-	"$FAIRLOCK" wrap job ls -l /proc/self/fd </dev/null >got 2>&1 3>&- 4>&-
-	ls -l /proc/self/fd </dev/null >want 2>&1 3>&- 4>&-
-	[ "$(wc -l <got)" = "$(wc -l <want)" ] || { cat got; false; }
+	assert_equal "$(cat out err)" $'in put\nerr'
+	run -0 sh -c 'exec "$FAIRLOCK" wrap job sh -c "[ -e /proc/\$\$/fd/0 ] || echo closed" <&-'
+	assert_output closed
+	for words in job '--also a --also b job'; do
+		"$FAIRLOCK" wrap $words ls -l /proc/self/fd </dev/null >got 2>&1 3>&- 4>&-
+		ls -l /proc/self/fd </dev/null >want 2>&1 3>&- 4>&-
+		[ "$(wc -l <got)" = "$(wc -l <want)" ] || { cat got; false; }
+	done
 }
 
 @test "wrap passes its signal mask and dispositions to COMMAND unchanged" {
-	python3 - >want <<'END'
+	run -0 python3 - <<'END'
 import os, signal, subprocess, sys
 def odd():
     signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR2})
@@ -178,170 +141,17 @@ want = subprocess.run(show, stdout=subprocess.PIPE, preexec_fn=odd).stdout
 got = subprocess.run([os.environ["FAIRLOCK"], "wrap", "job"] + show, stdout=subprocess.PIPE, preexec_fn=odd)
 print(want == got.stdout, got.returncode, want, got.stdout)
 END
-	run -0 cat want
 	assert_output --regexp '^True 0 '
 }
 
 @test "COMMAND finds name, owner, token and enclosing holds in variables" {
-	# shellcheck disable=SC2016
-	"$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_NAME"; echo "$FAIRLOCK_OWNER"; echo "$FAIRLOCK_TOKEN"
-		echo "$FAIRLOCK_HELD"; "$FAIRLOCK" status --json job' >got
-	[ "$(sed -n 1p got)" = job ]
-	[ "$(sed -n 2p got)" = "$(sed -n '5,$p' got | jq -r '.locks[0].owner')" ]
-	[ "$(sed -n 3p got)" = "$(sed -n '5,$p' got | jq -r '.locks[0].token')" ]
-	[ "$(sed -n 4p got)" = "$(sed -n 2p got)" ]
-}
-
-@test "wrap --url passes the URL to inner calls, without a password" {
-	local url=$FAIRLOCK_URL
-
-	cli CONFIG SET requirepass secret >/dev/null
-	unset FAIRLOCK_URL
-	# shellcheck disable=SC2016
-	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap -u "$url" --password-file <(echo secret) job sh -c 'echo "$FAIRLOCK_URL"; "$FAIRLOCK" wrap job echo inner'
-	cli -a secret --no-auth-warning CONFIG SET requirepass '' >/dev/null
-	assert_line "$url"
-	assert_line inner
-}
-
-@test "a wrap inside a wrap of the same lock enters at once, with the same token" {
-	# shellcheck disable=SC2016
-	run -0 timeout 60 "$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_TOKEN"
-		"$FAIRLOCK" wrap job sh -c '\''echo "$FAIRLOCK_TOKEN"; "$FAIRLOCK" status --json job | jq ".locks[0].holds"'\''
-		"$FAIRLOCK" status --json job | jq ".locks[0].holds"'
-	[ "${lines[0]}" = "${lines[1]}" ]
-	[ "${lines[2]}" = 2 ]
-	[ "${lines[3]}" = 1 ]
-	nothing_left
-}
-
-@test "a wrap of A inside one of B inside one of A enters at once, and each COMMAND sees its innermost lock" {
-	# shellcheck disable=SC2016
-	run -0 timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh -c '\''echo "$FAIRLOCK_NAME"
-		"$FAIRLOCK" wrap A sh -c "echo \$FAIRLOCK_NAME; set -- \$FAIRLOCK_HELD; echo \$#"'\'''
-	assert_output $'B\nA\n2'
-	nothing_left
-}
-
-@test "two jobs side by side inside one wrap exclude each other on another lock" {
-	# shellcheck disable=SC2016
-	cat >step <<'END'
-echo in >>trace; sleep 0.2; echo out >>trace
-END
-	# shellcheck disable=SC2016
-	timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh step & "$FAIRLOCK" wrap B sh step & wait'
-	[ "$(tr '\n' ' ' <trace)" = 'in out in out ' ]
-}
-
-@test "wrap does not enter a lock on the strength of a hold that is over" {
-	local env
-
-	# shellcheck disable=SC2016
-	env=$("$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_HELD"')
-	hold job
-	FAIRLOCK_HELD=$env run -75 "$FAIRLOCK" wrap -n job true
-}
-
-@test "an inner hold never shortens the outer lease" {
-	# shellcheck disable=SC2016
-	run -0 "$FAIRLOCK" wrap -l 20s job sh -c '"$FAIRLOCK" wrap -l 1s job sh -c "$FAIRLOCK status --json job" | jq ".locks[0].lease_ms"
-		"$FAIRLOCK" status --json job | jq ".locks[0].lease_ms"'
-	[ "${lines[0]}" -gt 5000 ]
-	[ "${lines[1]}" -gt 5000 ]
-}
-
-@test "wrap leaves an inner acquire's hold to its lease when it ends" {
-	# shellcheck disable=SC2016
-	"$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" acquire -l 5s job >/dev/null'
-	run -0 "$FAIRLOCK" status -q job
-	[ "$(cli PTTL job)" -gt 0 ]
-}
-
-@test "wrap -n ends with 75 at once if the lock is busy, names the holder, and leaves no trace" {
-	hold job
-	cli DEL fairlock_log:{job} >/dev/null
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --partial 'cannot get lock job: held by sleep 600'
-	run -0 cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock_log:{job}
-	assert_output 0
-}
-
-@test "wrap -q prints nothing about a busy lock, and -E changes the status" {
-	hold job
-	run -0 "$FAIRLOCK" wrap -n -q -E 0 job true
-	refute_output
-	run -9 "$FAIRLOCK" wrap -w 50ms -E 9 job true
-	assert_output --regexp '^fairlock: cannot get lock job: timed out after 50ms; held by sleep 600 .* for [0-9]+m?s$'
-}
-
-@test "a waiter leaves the queue when its --wait is over" {
-	hold job
-	run -75 "$FAIRLOCK" wrap -w 100ms job true
-	run -0 cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job}
-	assert_output 0
-}
-
-@test "wrap --max-queue counts only waiters that are present" {
-	hold job
-	run -75 "$FAIRLOCK" wrap --max-queue 0 job true
-	assert_output --partial 'the queue is full'
-	background "$FAIRLOCK" wrap --max-queue 1 job true
-	local waiter=$!
-	wait_until in_queue job 1
-	run -75 "$FAIRLOCK" wrap --max-queue 1 job true
-	kill -KILL "$waiter"
-	wait_until nobody_present job
-	background "$FAIRLOCK" wrap --max-queue 1 job true
-	wait_until stands_first job $! # before that, the dead waiter does
-}
-
-# stands_first NAME PID: succeeds if this process is the first waiter in the queue
-stands_first() {
-	[ "$(cli --raw ZRANGE "fairlock_queue:{$1}" 0 0 | sed 's/.*://')" = "$2" ]
-}
-
-@test "a signal takes a waiter out of the queue and ends it" {
-	hold job
-	for signal in HUP INT QUIT TERM USR1; do
-		background env --default-signal "$FAIRLOCK" wrap job true
-		local waiter=$!
-		wait_until in_queue job 1
-		kill -s "$signal" "$waiter"
-		ends_with $((128 + $(kill -l "$signal"))) "$waiter"
-		[ "$(cli ZCARD fairlock_queue:{job})" = 0 ]
-	done
-}
-
-@test "the wrapper ignores a signal that was ignored when it started" {
-	# shellcheck disable=SC2016
-	run -0 sh -c 'trap "" TERM; "$FAIRLOCK" wrap job sh -c "kill -TERM $$; kill -TERM \$PPID; sleep 0.2; echo alive"'
-	assert_output alive
-}
-
-@test "the wrapper passes a signal on to COMMAND once, and holds the lock until COMMAND has ended" {
-	cat >job <<'END'
-trap 'echo term >>trace; sleep 0.3; "$FAIRLOCK" status -q job && echo held >>trace; exit 7' TERM
-echo ready >>trace
-while :; do sleep 0.05; done
-END
-	background "$FAIRLOCK" wrap job sh job
-	local wrapper=$!
-	wait_until grep -q ready trace
-	kill -TERM "$wrapper"
-	ends_with 7 "$wrapper"
-	[ "$(tr '\n' ' ' <trace)" = 'ready term held ' ]
-	run -1 "$FAIRLOCK" status -q job
-}
-
-@test "wrap leaves a daemon alone that COMMAND has left behind" {
-	# shellcheck disable=SC2016
-	"$FAIRLOCK" wrap job sh -c 'setsid sleep 77 >/dev/null 2>&1 & echo $! >pid'
-	run -1 "$FAIRLOCK" status -q job
-	kill -0 "$(cat pid)"
-	kill "$(cat pid)"
+	"$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_NAME $FAIRLOCK_OWNER $FAIRLOCK_TOKEN $FAIRLOCK_HELD"; "$FAIRLOCK" status --json job' >got
+	assert_equal "$(head -n 1 got)" "$(sed 1d got | jq -r '.locks[0] | "job \(.owner) \(.token) \(.owner)"')"
 }
 
 @test "FAIRLOCK_WAITED_MS is how long wrap waited, whatever was inherited" {
+	local waiter
+
 	FAIRLOCK_WAITED_MS=old run -0 "$FAIRLOCK" wrap job -c 'echo "$FAIRLOCK_WAITED_MS"'
 	[[ $output =~ ^[0-9]+$ ]]
 	hold job
@@ -354,8 +164,142 @@ END
 	[ "$(cat waited)" -ge 300 ]
 }
 
-@test "wrap leaves a closed standard input closed for COMMAND" {
-	# shellcheck disable=SC2016
-	run -0 sh -c 'exec "$FAIRLOCK" wrap job sh -c "[ -e /proc/\$\$/fd/0 ] || echo closed" <&-'
-	assert_output closed
+@test "wrap --url passes the URL to inner calls, without a password" {
+	local url=$FAIRLOCK_URL
+
+	cli CONFIG SET requirepass secret >/dev/null
+	unset FAIRLOCK_URL
+	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap -u "$url" --password-file <(echo secret) job sh -c 'echo "$FAIRLOCK_URL"; "$FAIRLOCK" wrap job echo inner'
+	cli -a secret --no-auth-warning CONFIG SET requirepass '' >/dev/null
+	assert_line "$url"
+	assert_line inner
+}
+
+@test "no variable stands for an option that says what a lock is for or who holds it" {
+	FAIRLOCK_SLOTS=3 FAIRLOCK_SHARED=yes FAIRLOCK_ALSO=b FAIRLOCK_SUPERSEDE=yes FAIRLOCK_SKIP=yes FAIRLOCK_ONCE_OK=1h FAIRLOCK_SLOT=1 \
+		FAIRLOCK_OWNER=x FAIRLOCK_TOKEN=1 FAIRLOCK_STOP=yes FAIRLOCK_NO_WAIT=yes FAIRLOCK_FORCE=yes \
+		run -0 "$FAIRLOCK" wrap -v job sh -c "$CLI -s $SERVER_SOCKET --raw HVALS job; $CLI -s $SERVER_SOCKET --raw KEYS fairlock:*"
+	assert_line 1
+	assert_line 'fairlock:{job}'
+	refute_line --partial '{b}'
+	FAIRLOCK_ONCE_OK=1h FAIRLOCK_SUPERSEDE=yes run -0 "$FAIRLOCK" wrap --shared job echo ran
+	assert_output ran
+}
+
+# ---- Locks inside locks ----
+
+@test "a wrap inside a wrap of the same lock enters at once, with the same token, and never shortens the lease" {
+	local token
+
+	echo 'echo "$FAIRLOCK_TOKEN $("$FAIRLOCK" status --json job | jq -c ".locks[0] | [.holds, .lease_ms > 5000]")"' >show
+	run -0 timeout 60 "$FAIRLOCK" wrap -l 20s job sh -c '"$FAIRLOCK" wrap -l 1s job sh show; sh show'
+	token=$(cli HGET fairlock:{job} token)
+	assert_output "$token [2,true]"$'\n'"$token [1,true]"
+	nothing_left
+}
+
+@test "a wrap of A inside one of B inside one of A enters at once, and each COMMAND sees its innermost lock" {
+	run -0 timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh -c '\''echo "$FAIRLOCK_NAME"
+		"$FAIRLOCK" wrap A sh -c "echo \$FAIRLOCK_NAME; set -- \$FAIRLOCK_HELD; echo \$#"'\'''
+	assert_output $'B\nA\n2'
+	nothing_left
+}
+
+@test "two jobs side by side inside one wrap exclude each other on another lock" {
+	echo 'echo in >>trace; sleep 0.2; echo out >>trace' >step
+	timeout 60 "$FAIRLOCK" wrap A sh -c '"$FAIRLOCK" wrap B sh step & "$FAIRLOCK" wrap B sh step & wait'
+	[ "$(tr '\n' ' ' <trace)" = 'in out in out ' ]
+}
+
+@test "wrap does not enter a lock on the strength of a hold that is over" {
+	local held
+
+	held=$("$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_HELD"')
+	hold job
+	FAIRLOCK_HELD=$held run -75 "$FAIRLOCK" wrap -n job true
+}
+
+@test "wrap leaves an inner acquire's hold to its lease when it ends" {
+	"$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" acquire -l 5s job >/dev/null'
+	run -0 "$FAIRLOCK" status -q job
+	[ "$(cli PTTL job)" -gt 0 ]
+}
+
+# ---- A busy lock ----
+
+@test "wrap -n ends with 75 at once if the lock is busy, names the holder, and leaves no trace; -q says nothing" {
+	hold job
+	cli DEL fairlock_log:{job} >/dev/null
+	run -75 "$FAIRLOCK" wrap -n job true
+	assert_output --partial 'cannot get lock job: held by sleep 600'
+	run -0 "$FAIRLOCK" wrap -n -q -E 0 job true
+	refute_output
+	assert_equal "$(cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock_log:{job})" 0
+}
+
+@test "a waiter leaves the queue when its --wait is over, and -E changes the status" {
+	hold job
+	run -9 "$FAIRLOCK" wrap -w 50ms -E 9 job true
+	assert_output --regexp '^fairlock: cannot get lock job: timed out after 50ms; held by sleep 600 .* for [0-9]+m?s$'
+	assert_equal "$(cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job})" 0
+}
+
+# stands_first PID: succeeds if this process is the first waiter in the queue
+stands_first() { [ "$(cli --raw ZRANGE "fairlock_queue:{job}" 0 0 | sed 's/.*://')" = "$1" ]; }
+
+@test "wrap --max-queue counts only waiters that are present" {
+	local waiter
+
+	hold job
+	run -75 "$FAIRLOCK" wrap --max-queue 0 job true
+	assert_output --partial 'the queue is full'
+	background "$FAIRLOCK" wrap --max-queue 1 job true
+	waiter=$!
+	wait_until in_queue job 1
+	run -75 "$FAIRLOCK" wrap --max-queue 1 job true
+	kill -KILL "$waiter"
+	wait_until nobody_present job
+	background "$FAIRLOCK" wrap --max-queue 1 job true
+	wait_until stands_first $! # before that, the dead waiter does
+}
+
+# ---- Signals ----
+
+@test "a signal takes a waiter out of the queue and ends it" {
+	local signal waiter
+
+	hold job
+	for signal in HUP INT QUIT TERM USR1; do
+		background env --default-signal "$FAIRLOCK" wrap job true
+		waiter=$!
+		wait_until in_queue job 1
+		kill -s "$signal" "$waiter"
+		ends_with $((128 + $(kill -l "$signal"))) "$waiter"
+		in_queue job 0
+	done
+}
+
+@test "the wrapper ignores a signal that was ignored when it started" {
+	run -0 sh -c 'trap "" TERM; "$FAIRLOCK" wrap job sh -c "kill -TERM $$; kill -TERM \$PPID; sleep 0.2; echo alive"'
+	assert_output alive
+}
+
+@test "the wrapper passes a signal on to COMMAND once, and holds the lock until COMMAND has ended" {
+	cat >job <<'END'
+trap 'echo term >>trace; sleep 0.3; "$FAIRLOCK" status -q job && echo held >>trace; exit 7' TERM
+echo ready >>trace
+while :; do sleep 0.05; done
+END
+	background "$FAIRLOCK" wrap job sh job
+	wait_until grep -q ready trace
+	kill -TERM $!
+	ends_with 7 $!
+	assert_equal "$(paste -sd ' ' trace)" 'ready term held'
+	is_free job
+}
+
+@test "wrap leaves a daemon alone that COMMAND has left behind" {
+	"$FAIRLOCK" wrap job sh -c 'setsid sleep 77 >/dev/null 2>&1 & echo $! >pid'
+	is_free job
+	kill "$(cat pid)"
 }

@@ -3,44 +3,24 @@
 
 load ../lib/helpers
 
-PROJECT=$TESTS_DIR/..
+NAMES='takeover status log doctor'
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-# check PICTURE: plays its scene anew, and compares the words with those in its files
-check() {
-	local status=0
-
-	"$TESTS_DIR/pictures/run" --check "$1" 3>&- 4>&- || status=$?
-	[ "$status" -ne 77 ] || skip 'this machine allows no namespaces'
-	return "$status"
-}
-
-@test "the picture of a takeover has the program's words" { check takeover; }
-
-@test "the picture of status has the program's words" { check status; }
-
-@test "the picture of log --plot has the program's words" { check log; }
-
-@test "the picture of doctor has the program's words" { check doctor; }
-
-# the pictures that the README names
-shown() {
-	grep -oE 'man/pictures/[a-z-]+\.svg' "$PROJECT/README.md"
+@test "the words of each picture are the program's, when its scene is played anew" {
+	"$TESTS_DIR/pictures/run" --check $NAMES 3>&- 4>&- || status=$?
+	[ "${status-0}" -ne 77 ] || skip 'this machine allows no namespaces'
+	return "${status-0}"
 }
 
 @test "the README shows each picture in both themes, and has words for readers who do not see it" {
-	local name
+	local name shown
 
-	for name in takeover status log doctor; do
-		shown | grep -qx "man/pictures/$name-light.svg" || fail "$name is not shown"
-		shown | grep -qx "man/pictures/$name-dark.svg" || fail "$name is not shown on dark pages"
-		grep -qE "<img [^>]*src=\"man/pictures/$name-light.svg\"[^>]* alt=\"[^\"]{20,}\"|<img [^>]*alt=\"[^\"]{20,}\"[^>]* src=\"man/pictures/$name-light.svg\"" \
-			"$PROJECT/README.md" || fail "$name has no words"
+	cd "$TESTS_DIR/.."
+	shown=$(grep -oE 'man/pictures/[a-z-]+\.svg' README.md)
+	for name in $NAMES; do
+		grep -qx "man/pictures/$name-dark.svg" <<<"$shown" || fail "$name is not shown on dark pages"
+		grep -qE "<img src=\"man/pictures/$name-light.svg\" alt=\"[^\"]{20,}\"" README.md || fail "$name is not shown, or has no words"
 	done
-	for name in $(shown); do
-		[ -e "$PROJECT/$name" ] || fail "there is no $name"
+	for name in $shown; do
+		[ -e "$name" ] || fail "there is no $name"
 	done
 }

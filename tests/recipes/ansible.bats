@@ -5,8 +5,6 @@ load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
 
-bats_require_minimum_version 1.5.0
-
 setup() {
 	begin_example
 	cp "$EXAMPLES/ansible-locked.yml" .
@@ -27,14 +25,9 @@ deploy() {
 	END
 }
 
-# play [ARGUMENT...]: runs the recipe in a shell like cron's
+# play RUNNER [COMMAND]: runs the recipe, or COMMAND, in a shell like cron's. Sets PLAYBOOK, its process id.
 play() {
-	cron "ANSIBLE_INVENTORY=$PWD/hosts ansible-playbook ansible-locked.yml $*"
-}
-
-# starts_to_play FILE: the same in the background, with its output in FILE. Sets PLAYBOOK, its process id.
-starts_to_play() {
-	as_cron background "ANSIBLE_INVENTORY=$PWD/hosts exec ansible-playbook ansible-locked.yml" >"$1" 2>&1
+	as_cron "$1" "ANSIBLE_INVENTORY=$PWD/hosts exec ${2-ansible-playbook ansible-locked.yml}" || return
 	PLAYBOOK=$!
 }
 
@@ -45,12 +38,12 @@ stay='echo {{ inventory_hostname }} >>ran; while test -e hosts && ! test -e go; 
 	local first
 
 	deploy "$stay"
-	starts_to_play first
+	play background >>said 2>&1
 	first=$PLAYBOOK
 	wait_until has_lines 2 ran
 	run -0 "$FAIRLOCK" status --raw --noheadings -o PID deploy-shop
 	assert_output "$first"
-	starts_to_play second
+	play background >>said 2>&1
 	wait_until in_queue deploy-shop 1
 	touch go
 	ends_with 0 "$first"
@@ -60,22 +53,19 @@ stay='echo {{ inventory_hostname }} >>ran; while test -e hosts && ! test -e go; 
 	is_free deploy-shop
 }
 
-@test "the recipe for Ansible frees the lock when a task fails, on one host or on all of them" {
+@test "the recipe for Ansible frees the lock when a task fails, on one host or on all of them, and when its controller is killed" {
 	deploy 'test {{ inventory_hostname }} = one && fairlock status -q deploy-shop && echo ran >>ran'
-	run -2 play
+	run -2 play command
 	assert_line --partial 'Give the lock deploy-shop back'
 	has_lines 1 ran
 	is_free deploy-shop
 	deploy 'fairlock status -q deploy-shop && echo ran >>ran; false'
-	run -2 play
+	run -2 play command
 	has_lines 3 ran
 	wait_until is_free deploy-shop
-}
-
-@test "the recipe for Ansible frees the lock when its controller is killed" {
 	deploy "$stay"
-	starts_to_play said
-	wait_until has_lines 2 ran
+	play background >>said 2>&1
+	wait_until has_lines 5 ran
 	run -1 is_free deploy-shop
 	kill -KILL "$PLAYBOOK"
 	wait_until is_free deploy-shop
@@ -83,14 +73,11 @@ stay='echo {{ inventory_hostname }} >>ran; while test -e hosts && ! test -e go; 
 }
 
 @test "the wrap around ansible-playbook stops a deploy with all its processes when the lock is lost" {
-	local job
-
 	deploy "echo \$\$ >>ran; exec sleep 600"
-	as_cron background "ANSIBLE_INVENTORY=$PWD/hosts exec $(said_in ansible-locked.yml 'fairlock wrap')" >said 2>&1
-	job=$!
+	play background "$(said_in ansible-locked.yml 'fairlock wrap')" >said 2>&1
 	wait_until has_lines 2 ran
 	"$FAIRLOCK" release --force deploy-shop
-	ends_with 76 "$job"
+	ends_with 76 "$PLAYBOOK"
 	ended "$(sed -n 1p ran)"
 	ended "$(sed -n 2p ran)"
 }

@@ -25,7 +25,6 @@ setup() {
 start_cron() {
 	local ahead_s=$(($(date -d 03:00 +%s) - 4 - $(date +%s)))
 
-	# shellcheck disable=SC2016
 	background "$HOST" unshare --mount --pid --fork --kill-child --mount-proc sh -c '
 		mount -t tmpfs tmpfs /run && exec env LD_PRELOAD="$1" CLOCKWORK_AHEAD_MS="$2" cron -f' \
 		sh "$BUILD/programs/clockwork.so" "${ahead_s}000" >>cron.log 2>&1

@@ -32,7 +32,6 @@ nightly() {
 # starts_long_backup: a backup of what comes through a pipe, which lasts until there is a file `go`. Sets JOB; restic's
 # process id is in `long.pid`.
 starts_long_backup() {
-	# shellcheck disable=SC2016
 	program restic '[ "$1 $3" != "backup --stdin" ] || echo $$ >long.pid; exec /usr/bin/restic "$@"'
 	mkfifo in
 	background sh -c 'exec >in; echo data; while test -p in && ! test -e go; do sleep 0.05; done'
@@ -43,14 +42,9 @@ starts_long_backup() {
 
 # owns_repository COUNT: succeeds if so many runs of restic have locked the repository. While restic writes a lock, its file has
 # another name.
-owns_repository() {
-	[ "$(find repository/locks -type f ! -name '*-tmp-*' | wc -l)" = "$1" ]
-}
+owns_repository() { [ "$(find repository/locks -type f ! -name '*-tmp-*' | wc -l)" = "$1" ]; }
 
-# has_snapshots COUNT
-has_snapshots() {
-	[ "$(find repository/snapshots -type f | wc -l)" = "$1" ]
-}
+has_snapshots() { [ "$(find repository/snapshots -type f | wc -l)" = "$1" ]; }
 
 @test "restic-nightly runs backups together, prune alone behind them, and a later backup behind prune" {
 	local second third

@@ -1,41 +1,25 @@
-# wrap on a real terminal: COMMAND behaves as if the shell had started it directly.
+#!/usr/bin/env bats
+# wrap on a real terminal: COMMAND behaves as if the shell had started it directly. Afterwards the terminal is as before.
+
 load ../lib/helpers
 load ../lib/one_server
+load ../lib/screens
 
-# on_terminal: runs the commands for expect of the standard input against an interactive shell on a
-# pty
-on_terminal() {
-	{
-		cat <<'END'
-set timeout 60
-proc want {pattern} {
-	expect {
-		-re $pattern {}
-		timeout {
-			puts "\nnever came: $pattern"
-			puts [exec ps -o pid,ppid,stat,wchan:20,args -t [string range $::spawn_out(slave,name) 5 end]]
-			exit 1
-		}
-		eof { puts "\nended before: $pattern"; exit 1 }
-	}
+setup() {
+	begin
+	terminal
+	type_line 'stty -a >was; clear'
+	wait_until test -s was
 }
-proc type {line} { send -- "$line\r" }
-log_user 1
-set env(PS1) {PROMPT> }
-set env(TERM) dumb
-spawn bash --norc --noprofile -i
-want {PROMPT> $}
-type {bind 'set enable-bracketed-paste off' 2>/dev/null; stty -echo}
-want {PROMPT> $}
-END
-		cat
-		cat <<'END'
-type {exit}
-expect eof
-exit 0
-END
-	} >script.exp
-	timeout 150 expect script.exp 3>&- 4>&-
+
+# restored STATUS: the command has ended with STATUS, and terminal, lock and queue are as before
+restored() {
+	type_line "status=\$?; stty -a >is; clear; echo ended \$status"
+	wait_until shows "^ended $1\$"
+	cmp was is
+	[ "$(on_terminal display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = '0 1 1' ]
+	wait_until is_free job
+	in_queue job 0
 }
 
 @test "Ctrl-C reaches COMMAND once, and ends the shell loop around wrap" {
@@ -44,25 +28,19 @@ trap 'echo int >>trace; trap - INT; kill -INT $$' INT
 echo ready
 while :; do sleep 0.05; done
 END
-	run -0 on_terminal <<'END'
-type {for i in 1 2 3; do echo loop $i; "$FAIRLOCK" wrap job sh job; done; echo status $?}
-want {loop 1.*ready}
-send "\003"
-want {PROMPT> $}
-END
-	refute_output --partial 'loop 2'
+	type_line 'for i in 1 2 3; do echo loop $i; "$FAIRLOCK" wrap job sh job; done'
+	wait_until shows '^ready$'
+	press C-c
+	restored 130
 	[ "$(cat trace)" = int ]
-	run -1 "$FAIRLOCK" status -q job
 }
 
 @test "COMMAND can read the terminal" {
-	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap job sh -c 'printf "name? "; read name; echo "hello $name"'}
-want {name\? $}
-type {Ada}
-want {hello Ada}
-want {PROMPT> $}
-END
+	type_line '"$FAIRLOCK" wrap job sh -c '\''printf "name? "; read name; echo "hello $name"'\'
+	wait_until shows '^name\? *$'
+	type_line Ada
+	wait_until shows '^hello Ada$'
+	restored 0
 }
 
 @test "Ctrl-Z stops the job and fg continues it, and the lock stays held and renewed meanwhile" {
@@ -71,103 +49,67 @@ echo ready
 while [ ! -e go ]; do sleep 0.05; done
 echo finished
 END
-	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap -l 4s -k 100ms job sh job; echo status $?}
-want {ready}
-send "\032"
-want {Stopped}
-want {PROMPT> $}
-type {sleep 6; "$FAIRLOCK" status -q job && echo still held; touch go}
-want {still held}
-want {PROMPT> $}
-type {fg; echo status $?}
-want {finished}
-want {status 0}
-want {PROMPT> $}
-END
-	run -1 "$FAIRLOCK" status -q job
+	type_line '"$FAIRLOCK" wrap -l 4s -k 100ms job sh job'
+	wait_until shows '^ready$'
+	press C-z
+	wait_until shows 'Stopped'
+	sleep 6
+	"$FAIRLOCK" status -q job
+	touch go
+	type_line 'fg'
+	wait_until shows '^finished$'
+	restored 0
 }
 
 @test "a COMMAND that stops itself stops the job, and fg continues both" {
-	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap job sh -c 'kill -STOP $$; echo went on'}
-want {Stopped}
-want {PROMPT> $}
-type {fg; echo status $?}
-want {went on}
-want {status 0}
-want {PROMPT> $}
-END
+	type_line '"$FAIRLOCK" wrap job sh -c '\''kill -STOP $$; echo went on'\'
+	wait_until shows 'Stopped'
+	type_line 'fg'
+	wait_until shows '^went on$'
+	restored 0
 }
 
 @test "an interactive shell under wrap has working job control" {
-	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap job bash --norc --noprofile -i}
-want {PROMPT> $}
-type {stty -echo; echo "inner $FAIRLOCK_NAME"}
-want {inner job}
-want {PROMPT> $}
-type {sh -c 'echo started; exec sleep 100'}
-want {started}
-send "\032"
-want {Stopped}
-want {PROMPT> $}
-type {kill -9 %1; while kill -0 %1 2>/dev/null; do :; done}
-want {PROMPT> $}
-type {exit 3}
-want {PROMPT> $}
-type {echo status $?}
-want {status 3}
-want {PROMPT> $}
-END
-	refute_output --partial 'no job control'
-	refute_output --partial 'cannot set terminal process group'
+	type_line 'clear; PS1="inner> " "$FAIRLOCK" wrap job bash --norc --noprofile -i'
+	wait_until shows '^inner>'
+	shows_not 'no job control|cannot set terminal process group'
+	type_line "sh -c 'echo started; exec sleep 100'"
+	wait_until shows '^started$'
+	press C-z
+	wait_until shows 'Stopped'
+	type_line 'kill -9 %1; while kill -0 %1 2>/dev/null; do :; done; exit 3'
+	restored 3
 }
 
-@test "Ctrl-C takes a waiter out of the queue" {
-	hold job
-	run -0 on_terminal <<'END'
-type {echo ready; "$FAIRLOCK" wrap job true; echo status $?}
-want {ready}
-while {[exec sh -c {"$CLI" -s "$SERVER_SOCKET" ZCARD "fairlock_queue:{job}"}] != 1} { after 20 }
-send "\003"
-want {PROMPT> $}
-END
-	in_queue job 0
-}
-
-@test "COMMAND ends and the lock is free when the terminal hangs up" {
-	cat >hangup.py <<'END'
-import os, pty, sys, time
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i", "-c",
-                       '"$FAIRLOCK" wrap job sh -c "echo \\$\\$ >pid; while :; do sleep 0.05; done"'])
-while not (os.path.exists("pid") and os.path.getsize("pid")):
-    time.sleep(0.02)
-os.close(fd)
-END
-	timeout 20 python3 hangup.py 3>&- 4>&-
+@test "COMMAND ends and the lock is free, or the queue, when the terminal hangs up" {
+	type_line '"$FAIRLOCK" wrap job sh -c '\''echo $$ >pid; while :; do sleep 0.05; done'\'
+	wait_until test -s pid
+	hold next
+	BATS_TEST_TMPDIR=$(mktemp -d -p .) terminal
+	type_line '"$FAIRLOCK" wrap next true'
+	wait_until in_queue next 1
+	on_terminal kill-server
+	wait_until in_queue next 0
+	TERMINAL=$BATS_TEST_TMPDIR/tmux on_terminal kill-server
 	wait_until ended "$(cat pid)"
 	wait_until is_free job
 }
 
 @test "a waiter without a line that Ctrl-Z has stopped starts COMMAND only after fg" {
+	local waiter
+
 	hold job
-	export HOLDER
-	cat >standing <<'END'
-until waiter=$(pgrep -o -f 'wrap -q [j]ob') && pgrep -P "$waiter"; do sleep 0.05; done
-END
-	run -0 on_terminal <<'END'
-type {"$FAIRLOCK" wrap -q job sh -c 'echo runs >>ran'}
-exec sh standing
-send "\032"
-want {Stopped.*PROMPT> $}
-exec kill $env(HOLDER)
-exec sh -c {while "$FAIRLOCK" status -q job; do sleep 0.05; done; test ! -e ran}
-type {fg}
-want {PROMPT> $}
-END
+	type_line '"$FAIRLOCK" wrap -q job sh -c "echo runs >>ran"'
+	wait_until in_queue job 1
+	waiter=$(pane_child)
+	wait_until pgrep -P "$waiter"
+	press C-z
+	wait_until shows 'Stopped'
+	kill "$HOLDER"
+	wait_until is_free job
+	[ ! -e ran ]
+	type_line 'fg'
+	restored 0
 	assert_equal "$(cat ran)" runs
 }
 
@@ -183,9 +125,42 @@ for i in 1 2 3 4 5 6 7 8; do
 	wait
 done
 END
-	run -0 on_terminal <<'END'
-type {sh rounds}
-want {PROMPT> $}
-END
+	type_line 'sh rounds; echo done'
+	WAIT_S=60 wait_until shows '^done$'
 	assert_equal "$(uniq -c trace | sort | uniq -c | xargs)" '8 1 begins 8 1 ends'
+}
+
+@test "vi edits a file under wrap" {
+	command -v vi >/dev/null || skip 'there is no vi here'
+	type_line '"$FAIRLOCK" wrap job -- vi file'
+	wait_until shows '^~$'
+	on_terminal send-keys -l 'ione line'
+	press Escape
+	type_line ':wq'
+	wait_until grep -qx 'one line' file
+	restored 0
+}
+
+@test "wrap works in a pipeline, a substitution, and under timeout, nohup and script, if the lock is free or busy" {
+	local free busy line wait
+
+	for wait in '' '-w 200ms'; do
+		[ -z "$wait" ] || hold job
+		# the status if the lock is free, and if it is busy; then a line that prints it
+		while IFS='|' read -r free busy line; do
+			type_line "clear; ${line//WRAP/\"\$FAIRLOCK\" wrap $wait job}; echo"
+			wait_until shows "^ended $([ -z "$wait" ] && echo "$free" || echo "$busy")\$"
+		done <<-'END'
+			141 0|75 0|WRAP yes | head -n 1; echo ended ${PIPESTATUS[*]}
+			0 output|75|x=$(WRAP echo output); echo ended $? $x
+			0|75|nohup WRAP true >out 2>&1; echo ended $?
+			0|75|script -qec "env WRAP true" /dev/null; echo ended $?
+			0|75|WRAP cat </dev/null; echo ended $?
+			124|124|timeout 1 "$FAIRLOCK" wrap job sleep 60; echo ended $?
+		END
+		wait_until in_queue job 0
+	done
+	kill "$HOLDER"
+	type_line 'clear; (exit 3)'
+	restored 3
 }

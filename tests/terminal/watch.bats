@@ -18,14 +18,10 @@ quits() {
 }
 
 # coloured CODE LINE TEXT: succeeds if TEXT has this colour behind LINE
-coloured() {
-	on_terminal capture-pane -p -e | grep -q "$2.*$(printf '\033')\[$1m$3"
-}
+coloured() { on_terminal capture-pane -p -e | grep -q "$2.*$(printf '\033')\[$1m$3"; }
 
 # leaves_out COUNT: the last row of the screen says that so many more do not fit
-leaves_out() {
-	[ "$(screen | tail -n 1)" = "... $1 more" ]
-}
+leaves_out() { [ "$(screen | tail -n 1)" = "... $1 more" ]; }
 
 # drawn: succeeds if a title with the time stands on the first line
 drawn() { screen | sed -n 1p | grep -Eq '^fairlock (status|queue).* [0-9]{2}:[0-9]{2}:[0-9]{2}$'; }
@@ -102,30 +98,7 @@ watch_it() {
 	done
 }
 
-@test "queue --watch stops on Ctrl-Z, and goes on after fg" {
-	hold job
-	terminal 100
-	watch_it queue --watch=100ms job
-	press C-z
-	wait_until shows Stopped
-	type_line 'clear; fg'
-	wait_until drawn
-	quits
-}
-
-@test "queue --watch says that the server is away, and goes on when it is back" {
-	hold job
-	terminal 100
-	watch_it queue --watch=200ms job
-	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
-	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE normal >/dev/null 2>&1 || true
-	wait_until shows '^cannot '
-	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
-	wait_until shows_not '^cannot '
-	quits
-}
-
-@test "status and queue --watch say that the server hangs, and Ctrl-C and Ctrl-Z still work" {
+@test "status and queue --watch say that the server hangs or is away, go on when it is back, and Ctrl-C and Ctrl-Z still work" {
 	hold job
 	terminal 100
 	watch_it status --watch=100ms --connect-timeout 1s job
@@ -136,29 +109,24 @@ watch_it() {
 	wait_until shows Stopped
 	type_line 'clear; fg'
 	wait_until shows '^cannot '
-	quits
 	kill -CONT "$SERVER_PID"
+	wait_until shows_not '^cannot '
+	quits
 	watch_it queue --watch=100ms --connect-timeout 1h job
+	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
+	"$CLI" -s "$SERVER_SOCKET.away" CLIENT KILL TYPE normal >/dev/null 2>&1 || true
+	wait_until shows '^cannot '
+	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
+	wait_until shows_not '^cannot '
 	kill -STOP "$SERVER_PID"
 	sleep 0.5
 	WAIT_S=3 quits
 	kill -CONT "$SERVER_PID"
-	watch_it status --watch=100ms --connect-timeout 1s job
-	kill -STOP "$SERVER_PID"
-	wait_until shows '^cannot '
-	kill -CONT "$SERVER_PID"
-	wait_until shows_not '^cannot '
 }
 
-@test "--watch without a terminal, with options that exclude it, or with a bad time is a usage error" {
+@test "--watch without a terminal, or with a bad time, is a usage error" {
 	run -64 setsid "$FAIRLOCK" status --watch
 	assert_output --partial 'standard output is not a terminal'
-	for option in --json --raw '--remove a:1'; do
-		# shellcheck disable=SC2086
-		run -64 "$FAIRLOCK" queue --watch $option job
-		assert_line "fairlock: cannot use option '${option%% *}': it does not go with --watch"
-	done
 	run -64 "$FAIRLOCK" status --watch=junk
 	run -64 "$FAIRLOCK" status --watch=1ms
-	run -64 "$FAIRLOCK" log --watch job
 }
