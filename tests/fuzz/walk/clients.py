@@ -23,7 +23,7 @@ class Party:
     """Whoever sends requests. What all have is here, as that of one that asks for nothing."""
 
     ours, owner, place, newest, kind, inherited, period, gone, delay = False, None, None, False, "", (), "", None, 0
-    joined, confirmed, arrived = -1, -1, NEVER
+    joined, confirmed, arrived, gave_up_at = -1, -1, NEVER, -1
     displaced, was_away, broken, is_awaited, ended = False, False, False, False, None
     alive, awake, connected = True, True, True
 

@@ -195,6 +195,7 @@ class Redisson(Party):
     def give_up(self):
         if self.state == "waits":
             self.call("redisson_leave", self.patience)
+            self.gave_up_at = self.world.ms()
         self.end()
 
     def end(self):
