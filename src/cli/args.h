@@ -74,5 +74,9 @@ void settings_init(struct settings *settings);
  * STATUS_OS. */
 int settings_merge(struct settings *settings, const struct command *command, struct error *err);
 
+/* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
+ * -1 with STATUS_USAGE or STATUS_CONFIG. */
+int options_settle(struct options *options, const struct command *command, struct error *err);
+
 /* Gives back the memory that settings_merge took, also if it failed. */
 void settings_free(struct settings *settings);

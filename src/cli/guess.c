@@ -69,7 +69,8 @@ void nearest_try(struct nearest *nearest, const char *candidate)
 const char *nearest_say(char said[NEAREST_SAID_BYTES], const struct nearest *nearest,
 			const char *dashes)
 {
-	snprintf(said, NEAREST_SAID_BYTES, *nearest->best ? ", did you mean %s%s?" : "", dashes,
-		 nearest->best);
+	said[0] = '\0';
+	if (*nearest->best)
+		snprintf(said, NEAREST_SAID_BYTES, ", did you mean %s%s?", dashes, nearest->best);
 	return said;
 }

@@ -486,9 +486,7 @@ static int check_together(const struct options *options, const struct command *c
 	return 0;
 }
 
-/* Checks and settles options that depend on one another, once all sources are read. Returns 0, or
- * -1 with STATUS_USAGE or STATUS_CONFIG. */
-static int options_settle(struct options *options, const struct command *command, struct error *err)
+int options_settle(struct options *options, const struct command *command, struct error *err)
 {
 	const char *ci = getenv("CI");
 

@@ -117,7 +117,7 @@ static int ask(const struct facts *facts, const struct options *options,
 			is_needed(needs[i].use, is_cluster, options) ? "must" : "may";
 		request.argv[request.argc++] = needs[i].list;
 	}
-	return client_ask(facts->client, &request, err);
+	return facts_call(facts->client, &request, err);
 }
 
 int permissions_ask(struct facts *facts, const struct options *options, struct error *err)

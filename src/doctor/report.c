@@ -8,6 +8,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "redis/server_error.h"
 
@@ -269,7 +270,7 @@ static void print_setting(struct report *report, const struct option_row *row)
 	const bool is_password = row->kind == OPTION_PASSWORD;
 	const char *from = is_password ? options->password_from : row->name;
 	const char *source = "default";
-	char where[WHERE_MAX_BYTES] = "";
+	char where[WHERE_MAX_BYTES] = "", duration[DURATION_MAX_BYTES];
 	const char *value = row->fallback;
 
 	if (from && option_named(from)) {
@@ -283,6 +284,9 @@ static void print_setting(struct report *report, const struct option_row *row)
 		source = "url";
 	if (row->kind == OPTION_URL)
 		value = report->all->invocation->server->label;
+	else if (*where && row->kind == OPTION_DURATION)
+		value = duration_show_fraction(
+			duration, *(const int64_t *)((const char *)options + row->offset));
 	else if (*where && !is_password)
 		value = options_origin(options, from)->value;
 	if (report->options->json) {

@@ -193,7 +193,7 @@ class Fairlock(Peer):
     def as_program(self, name, requests):
         """The words that have relay send these requests, and read the answers."""
         path = self.folder / name
-        path.write_bytes(b"".join(resp.array(*map(resp.bulk, words)) for words in requests))
+        path.write_bytes(b"".join(map(resp.request, requests)))
         answers = sum(len(words) - 1 if words[0].lower() == "subscribe" else 1 for words in requests)
         return [str(PROGRAMS / "relay"), self.server.socket, str(path), str(answers)]
 

@@ -112,7 +112,7 @@ def rate(results, _folder, peer, replay, pairs):
     for number, owner in enumerate(owners(pairs)):
         for words in (replay.acquire, replay.release):
             own = replay.own(words, owner, f"rate{number % LOCKS}")
-            requests.append(resp.array(*map(resp.bulk, own)))
+            requests.append(resp.request(own))
     connection = resp.Connection(peer.server.port, 60)
     sender = threading.Thread(target=connection.socket.sendall, args=(b"".join(requests) + b"PING\r\n",))
     begin, end = time.monotonic(), b""

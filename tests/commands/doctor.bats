@@ -317,7 +317,7 @@ setting() {
 		url unix:$SERVER_SOCKET $HOME/.config/fairlock.conf:2
 		lease 2m $HOME/.config/fairlock.conf:6
 		wait 8s FAIRLOCK_WAIT
-		signal INT FAIRLOCK_SIGNAL
+		signal int FAIRLOCK_SIGNAL
 		password null $HOME/.config/fairlock.conf:3
 	END
 	assert_equal "$(setting replicas where) $(setting replicas source)" '--replicas flag'

@@ -57,7 +57,7 @@ checked_keys() {
 	FAIRLOCK_MAX_QUEUE=8 FAIRLOCK_VERBOSE=no FAIRLOCK_SIGNAL=9 FAIRLOCK_LEAS=x FAIRLOCK_LEASES=x XFAIRLOCK_WAIT=x \
 		FAIRLOCK_lease=x run "$FAIRLOCK" doctor -u "unix:$gone"
 	assert_equal "$(sed -n '/^Settings/,/^$/p' <<<"$output" | awk 'NF > 2 && $1 != "url" { print $1, $2, $3 }')" "$(cat <<-END
-		wait 0 $conf:3
+		wait 0ms $conf:3
 		max-queue 8 FAIRLOCK_MAX_QUEUE
 		lease 1m $conf:2
 		max-hold 2h $conf:8

@@ -30,6 +30,11 @@ def parse(data, at=0):
     return kind, values, end
 
 
+def request(words):
+    parts = [str(word).encode() for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
 class Connection:
     """To a server of 127.0.0.1. When it breaks, or an answer is late, that is an OSError."""
 
@@ -39,8 +44,7 @@ class Connection:
 
     def ask(self, *words):
         """Returns the answer; of a subscription, what confirms it. Other messages are kept in `pushed`."""
-        parts = [str(word).encode() for word in words]
-        self.socket.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+        self.socket.sendall(request(words))
         while True:
             kind, content = self.read()
             if kind != b">" or words[0].endswith("SUBSCRIBE") and content[0].endswith("subscribe"):
