@@ -29,9 +29,11 @@
 #define LOOKING_MS 50
 #define REAPED_AT_ONCE 20000
 
-/* When a guard is this late, a timer continues it (WAKE), and then another one ends it (FUSE). */
+/* When a guard is this late, a timer continues it (WAKE), and then another one ends it (FUSE),
+ * before the lease ends: then the wrapper still needs most of what is left. */
 #define WAKE_MS 20
 #define FUSE_MS 1000
+#define FUSE_PART 3
 
 /* ---- The ground ---- */
 
@@ -426,11 +428,14 @@ void stop_kill(struct stop *stop)
 
 	do {
 		const int64_t from_ms = clock_ms();
+		const int64_t left_ms = stop->shared->deadline_ms - from_ms;
 
 		/* a guard that is stopped now goes on, or ends, so that the wrapper goes on */
 		stop->shared->repeat_ms = from_ms;
 		signal_timer_set(stop->waker, from_ms + WAKE_MS);
-		signal_timer_set(stop->fuse, from_ms + FUSE_MS);
+		signal_timer_set(
+			stop->fuse,
+			from_ms + (left_ms > 0 ? earliest(left_ms / FUSE_PART, FUSE_MS) : FUSE_MS));
 		while (stop_reap(stop, &left, 0, &ignored))
 			;
 		if (look(stop, &found) < 0) {
