@@ -74,6 +74,6 @@ int number_parse(const char *text, size_t length, int64_t *number);
  * Returns less than 0, 0 or more, like strcmp(3). */
 int natural_order(const char *a, const char *b);
 
-/* Writes a NAME so that a user can paste it into a shell behind the options: with quotes if it needs
- * some, and behind "-- " if it begins with a dash. If there is no room, quoted is "NAME". */
+/* Writes a NAME so that a user can paste it into a shell behind the options: with quotes if it
+ * needs some, and behind "-- " if it begins with a dash. If there is no room, quoted is "NAME". */
 const char *shell_name(char *quoted, size_t size, const char *name);

@@ -260,6 +260,7 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 	const char *const all[] = {keys->state,    keys->log,     keys->name, keys->queue,
 				   keys->timeouts, keys->holders, keys->ours};
 	struct lock_list names;
+	char said[NEAREST_SAID_BYTES];
 	struct nearest nearest;
 
 	*is_known = true;
@@ -277,8 +278,7 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 	for (size_t i = 0; i < names.count; i++)
 		nearest_try(&nearest, names.list[i].name);
 	lock_list_free(&names);
-	complain("no lock %s is known%s%s%s", keys->shown, *nearest.best ? ", did you mean " : "",
-		 nearest.best, *nearest.best ? "?" : "");
+	complain("no lock %s is known%s", keys->shown, nearest_say(said, &nearest, ""));
 	return 0;
 }
 

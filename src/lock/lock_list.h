@@ -32,8 +32,8 @@ enum lock_part {
 /* The caller's function for each lock; client is connected to its node. Returns 0 or -1. */
 typedef int lock_visit(void *data, const char *name, struct client *client, struct error *err);
 
-/* Finds all locks of all nodes until until_ms (NEVER_MS: as long as it takes), and visits each. Goes
- * on without nodes of a cluster that do not answer, or go away meanwhile (cluster_nodes_lose).
+/* Finds all locks of all nodes until until_ms (NEVER_MS: as long as it takes), and visits each.
+ * Goes on without nodes of a cluster that do not answer, or go away meanwhile (cluster_nodes_lose).
  * Returns 0, or -1 when something else has failed. */
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err);

@@ -881,10 +881,9 @@ static bool stand_by_if_due(struct waiting *w)
 	const struct connection *connection = &w->client->connection;
 	/* There is time while no request is under way, and while the server works on our first
 	 * one. But a guard that needs a connection of its own pays only once we are queued. */
-	const bool is_time =
-		w->phase == PHASE_QUEUED
-			? client_is_still(w->client)
-			: connection_is_silent(connection) && !connection->server->tls;
+	const bool is_time = w->phase == PHASE_QUEUED
+				     ? client_is_still(w->client)
+				     : connection_is_silent(connection) && !connection->server->tls;
 
 	if (!w->wait->stand_by || !w->standby.is_wanted || !is_time ||
 	    !hold_set_is_silent(&w->wait->held))

@@ -9,7 +9,6 @@
 
 #include "cli/args.h"
 #include "cli/command.h"
-#include "cli/settings.h"
 #include "lock/owner.h"
 #include "parts/fuzz.h"
 #include "parts/world.h"
