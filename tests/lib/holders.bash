@@ -25,6 +25,7 @@ join_waiters() {
 
 	before=$(all_waiting job)
 	background "$FAIRLOCK" wrap "$@" 2>>said
+	# shellcheck disable=SC2034 # for the test
 	WAITER=$!
 	wait_until in_queue job $((before + 1))
 }
@@ -56,6 +57,7 @@ key_1_field() { cli --raw HKEYS job; }
 
 # consistent: key 1 has one field, both keys live until the last lease ends, and no slot has two holders
 consistent() {
+	# shellcheck disable=SC2034 # seen by what it calls
 	local slots id lock=job
 
 	assert_equal "$(key_1_field | wc -l)" 1
