@@ -286,6 +286,11 @@ static int take_url(struct options *options, char *url, struct error *err)
 	if (options->url_copy == NULL)
 		return fail(err, STATUS_OS, "cannot copy the URL: out of memory");
 	secret = password_find(url, &length);
+	if (!secret && !strstr(url, "://") && strncmp(url, "unix:", strlen("unix:")) != 0 &&
+	    strrchr(url, '@')) { /* the scheme was forgotten */
+		secret = url;
+		length = (size_t)(strrchr(url, '@') - url);
+	}
 	if (secret)
 		memset(url + (secret - url), '*', length);
 	options->url = options->url_copy;

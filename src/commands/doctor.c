@@ -254,6 +254,12 @@ static void check_memory(struct diagnosis *all, const struct facts *facts)
 		     most > 0 ? "maxmemory-policy is noeviction"
 			      : "no maxmemory, so no key is evicted");
 	}
+	/* fairlock sets none there, and the server forgets it when it ends */
+	if (!evicts && most > 0 && used > most / 10 * 9 && is_private(facts))
+		advise(all,
+		       "somebody has set maxmemory on this private server: redis-cli -s %.300s "
+		       "CONFIG SET maxmemory 0",
+		       facts->address);
 }
 
 static void check_disk(struct diagnosis *all, const struct facts *facts)

@@ -286,7 +286,9 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
  * (OOM, READONLY, MISCONF, NOREPLICAS) refuses to run it. So one that changes nothing tells. */
 enum grants grants_ask(struct client *client, struct error *why)
 {
-	const struct request script = {.argv = {"EVAL", "#!lua\nreturn 1", "0"}, .argc = 3};
+	const struct request script = {.argv = {"EVAL", "#!lua\nreturn 1", "0"},
+				       .argc = 3,
+				       .question = "whether the server grants locks"};
 	/* before version 7; there is no list to insert into */
 	const struct request insert = {
 		.argv = {"LINSERT", "redisson_lock_queue:{fairlock-doctor}", "BEFORE", "", ""},

@@ -521,15 +521,20 @@ static void put_line(const struct table *table, const struct line *line, FILE *o
 	}
 }
 
-static void put_table(struct table *table, FILE *out, int64_t lines)
+/* Leaves so many lines, the last ones (negative: all), in the order in which they are printed. */
+static void choose_lines(struct table *table, int64_t lines)
 {
-	char nothing[TEXT_MAX_BYTES];
-
 	sort(table, false);
 	if (lines >= 0 && (size_t)lines < table->line_count)
 		remove_lines(table, table->line_count - (size_t)lines);
 	if (table->sorting)
 		sort(table, true);
+}
+
+static void put_table(struct table *table, FILE *out)
+{
+	char nothing[TEXT_MAX_BYTES];
+
 	if (table->options->json) {
 		print_json(table);
 	} else if (table->line_count > 0) {
@@ -552,8 +557,9 @@ static void put_table(struct table *table, FILE *out, int64_t lines)
 void table_print(struct table *table, int64_t lines)
 {
 	terminal_init(&table->terminal, STDOUT_FILENO); /* its width may have changed */
+	choose_lines(table, lines);
 	if (table->line_count > 0 || !table->options->follow)
-		put_table(table, stdout, lines);
+		put_table(table, stdout);
 	remove_lines(table, table->line_count);
 }
 
@@ -561,5 +567,6 @@ void table_draw(struct table *table, FILE *out, int width)
 {
 	table->is_on_screen = true;
 	table->terminal.columns = width;
-	put_table(table, out, -1);
+	choose_lines(table, -1);
+	put_table(table, out);
 }

@@ -2,6 +2,7 @@
  * hiredis reads and writes through the session. */
 #include "redis/tls.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <glob.h>
 #include <hiredis/hiredis.h>
@@ -180,9 +181,10 @@ static int expect_host(SSL *ssl, const char *host)
 {
 	char name[HOST_MAX_BYTES];
 	const size_t length = strlen(host);
+	struct in6_addr address;
 
-	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host)) /* it is an address */
-		return 1;
+	if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
 	snprintf(name, sizeof(name), "%s", host);
 	if (length > 0 && host[length - 1] == '.')
 		name[length - 1] = '\0';

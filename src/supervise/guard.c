@@ -817,6 +817,7 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared, int
 				       .shared = shared,
 				       .waker = &guard.waker,
 				       .fuse = &guard.fuse,
+				       .wrapper = wrapper,
 				       .kill_ms = NEVER_MS}};
 
 	stand_by(&guard);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,11 +30,12 @@
 #define LOOKING_MS 50
 #define REAPED_AT_ONCE 20000
 
-/* When a guard is this late, a timer continues it (WAKE), and then another one ends it (FUSE),
- * before the lease ends: then the wrapper still needs most of what is left. */
+/* When a guard is this late, a timer continues it (WAKE), and then another one ends it (FUSE). A
+ * wrapper that goes on then needs most of what is left of the lease. */
 #define WAKE_MS 20
 #define FUSE_MS 1000
 #define FUSE_PART 3
+#define FUSE_LEAST_MS (KILL_PAUSE_MS + WAKE_MS)
 
 /* ---- The ground ---- */
 
@@ -429,13 +431,14 @@ void stop_kill(struct stop *stop)
 	do {
 		const int64_t from_ms = clock_ms();
 		const int64_t left_ms = stop->shared->deadline_ms - from_ms;
+		int64_t fuse_ms = FUSE_MS;
 
+		if (left_ms > 0 && getppid() == stop->wrapper)
+			fuse_ms = earliest(MAX(left_ms / FUSE_PART, FUSE_LEAST_MS), FUSE_MS);
 		/* a guard that is stopped now goes on, or ends, so that the wrapper goes on */
 		stop->shared->repeat_ms = from_ms;
 		signal_timer_set(stop->waker, from_ms + WAKE_MS);
-		signal_timer_set(
-			stop->fuse,
-			from_ms + (left_ms > 0 ? earliest(left_ms / FUSE_PART, FUSE_MS) : FUSE_MS));
+		signal_timer_set(stop->fuse, from_ms + fuse_ms);
 		while (stop_reap(stop, &left, 0, &ignored))
 			;
 		if (look(stop, &found) < 0) {

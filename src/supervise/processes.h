@@ -66,6 +66,7 @@ struct stop {
 	pid_t command;               /* 0 when its end was seen */
 	pid_t group; /* COMMAND's process group, if the ground is such that it leads one; else 0 */
 	struct signal_timer *waker, *fuse; /* of this process; NULL: none */
+	pid_t wrapper;                     /* of the guard: it goes on if that ends */
 	unsigned rounds;                   /* of SIGKILL */
 	int64_t kill_ms; /* when SIGKILL is due, by clock_ms(); NEVER_MS before stop_begin */
 };
