@@ -164,3 +164,18 @@ END
 	type_line 'clear; (exit 3)'
 	restored 3
 }
+
+# new_event_shows: takes the lock once more. The log may not have been read yet when that is over.
+new_event_shows() {
+	"$FAIRLOCK" wrap -q job sh -c 'exit 3' || true
+	shows '^released *3'
+}
+
+@test "log --follow --lines 0 on a terminal prints only what comes: nothing is said of events that it left out" {
+	"$FAIRLOCK" wrap -q job true
+	type_line 'clear; "$FAIRLOCK" log --follow -n 0 -o EVENT,STATUS job'
+	sleep 1 # it has most likely read the log by now
+	wait_until new_event_shows
+	shows_not 'no events'
+	press C-c
+}
