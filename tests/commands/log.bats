@@ -290,3 +290,9 @@ shows_others() {
 		done
 	done
 }
+
+@test "log knows no status of a lock of acquire that a wrap went into and gave back last" {
+	owner=$("$FAIRLOCK" acquire job)
+	FAIRLOCK_OWNER=$owner run -3 "$FAIRLOCK" wrap job sh -c '"$0" release --owner "$1" job; exit 3' "$FAIRLOCK" "$owner"
+	assert_equal "$(ended)" '[[null,null]]'
+}

@@ -83,6 +83,7 @@ share() {
 @test "a waiter for a slot is told that all slots are held, and when the next lease ends" {
 	share 3 --slots 3
 	all_say <<-'END'
+		wrap -n job true | 3 slots are held, the next lease ends in 59m[0-9s]*
 		wrap -n --slots 3 job true | all 3 slots are held, the next lease ends in 59m[0-9s]*
 		acquire -n --slots 3 job | all 3 slots are held, the next lease ends in 59m[0-9s]*
 		wrap -w 1s --slots 3 job true | timed out after 1s; all 3 slots are held, the next lease ends in 59m[0-9s]*

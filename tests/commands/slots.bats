@@ -312,3 +312,11 @@ is_lost() {
 	[ ! -e ran ]
 	assert_equal "$(cli DBSIZE)" 0
 }
+
+@test "-n leaves no trace when no slot is free" {
+	join_holders --slots 2 job
+	join_holders --slots 2 job
+	cli DEL 'fairlock_log:{job}' >/dev/null
+	for kind in '--slots 2' --shared; do run -75 "$FAIRLOCK" wrap -n $kind job true; done
+	assert_equal "$(cli EXISTS 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock_log:{job}')" 0
+}

@@ -205,3 +205,11 @@ rows() { "$FAIRLOCK" status --raw --noheadings -o "$2" "$1"; }
 	[ "$ttl" -gt $((30 * 86400000 - 60000)) ]
 	[ "$(cli PTTL 'fairlock:{short}')" -le $((86400000 + 30000)) ]
 }
+
+@test "a name that shares keys with a name in use is refused" {
+	"$FAIRLOCK" acquire '{job}'
+	for words in 'wrap -n job true' 'acquire -n job' 'status job'; do
+		run -64 "$FAIRLOCK" $words
+		assert_line --index 0 --regexp 'it shares keys with lock \{job\}, which is in use$'
+	done
+}

@@ -175,3 +175,59 @@ without_memory() {
 	assert_output --partial OOM
 	assert_equal "$(digest)" "$before"
 }
+
+# every_script_works: whatever the keys are, and all is well in the end
+every_script_works() {
+	acquire zoe mode=try
+	acquire zoe
+	ask zoe
+	release zoe
+	acquire yuri
+	ask ben
+	renew yuri
+	script status
+	script queue
+	leave ben
+	remove zoe
+	release yuri
+	all_well
+}
+
+@test "odd ids and scores of Redisson's waiters are no error to any script" {
+	acquire anna lease=3600000
+	for id in ' ' '%d+' 'a b c' '*' "it's" $'tab\there' 't:x' 'x:' fairlock:x "$(printf 'a\377b')"; do redisson_waits "$id"; done
+	cli RPUSH "$(key_queue)" ''
+	release anna
+	every_script_works
+	redisson_waits r1
+	for score in inf -inf 0 -1 1.5 1e300 9007199254740993; do
+		cli ZADD "$(key_timeouts)" "$score" r1
+		every_script_works
+	done
+}
+
+@test "our hash without the other keys, and the other keys without our hash, are no error to any script" {
+	acquire anna
+	queue_up ben cleo
+	cli DEL job "$(key_queue)" "$(key_timeouts)" "$(key_log)"
+	every_script_works
+	cli FLUSHALL >/dev/null
+	acquire anna
+	acquire ben
+	cli DEL "$(key_state)"
+	release anna
+	every_script_works
+}
+
+@test "our hash does not grow with waiters that come and leave" {
+	acquire anna
+	for ((i = 1; i <= 100; i++)); do
+		script_line acquire "w$i" "w$i" w 30000 wait '' 0 '' ''
+		script_line leave "w$i" ''
+	done | cli >/dev/null
+	later 600001 # until then the marks may meet copies of requests
+	acquire anna
+	queue_up ben
+	leave ben
+	between 1 "$(cli HLEN "$(key_state)")" 45
+}

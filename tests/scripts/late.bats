@@ -105,3 +105,25 @@ essence() {
 	ask ben "old_ticket=$earlier" is="queued $earlier"
 	queue_is ben cleo mallory
 }
+
+@test "a sign of life, or a request to go in again, that comes after that hold was released gets nothing" {
+	acquire zed
+	queue_up anna
+	release zed
+	come_back anna strays=1 is=granted
+	release anna strays=1
+	late ask anna
+	acquire ben
+	acquire inner inherited=ben again=1 strays=1 is='granted ben'
+	release ben request=inner strays=1 is='released 1'
+	late acquire inner inherited=ben
+}
+
+@test "a renewal that comes after the release neither lengthens nor takes up a hold" {
+	acquire anna lease=1000
+	renew anna lease=1000 strays=1 is=renewed
+	release anna strays=1
+	late renew anna
+	acquire ben
+	late renew anna
+}

@@ -161,3 +161,27 @@ load ../lib/scripts
 	later 5000
 	ask ben is='granted ben'
 }
+
+@test "a newcomer that notices a restart does not use up the 2 s of the waiters" {
+	acquire anna
+	queue_up ben cleo dora
+	release anna
+	ask ben is=granted
+	leave cleo # the restart loses what the server wrote last
+	leave dora
+	absent cleo dora
+	later 10
+	restarted
+	present emil
+	acquire emil is=queued
+	present dora
+	come_back dora
+	release ben
+	assert_equal "$(cli EXISTS job)" 0
+	ask dora is=queued
+	present cleo
+	come_back cleo
+	queue_is cleo dora emil
+	later 2000
+	ask cleo is='granted cleo'
+}

@@ -120,3 +120,16 @@ about() {
 	acquire fred want='#2' lease=40000
 	about gina fred 'by fred' 0 =2 2 40000 0
 }
+
+@test "status and queue change nothing where other scripts would mend, drop or notice something" {
+	acquire anna
+	queue_up ben
+	queue_up_dead cleo
+	redisson_waits r1
+	cli RPUSH "$(key_queue)" r2
+	later 31000
+	before=$(digest)
+	script status
+	script queue
+	assert_equal "$(digest)" "$before"
+}

@@ -178,3 +178,14 @@ lost_hold() {
 	acquire cleo
 	nobody_left xena "list=$list"
 }
+
+@test "a hold of which our hash was deleted is asked when it is known again" {
+	acquire anna
+	later 10
+	request_stop xena
+	cli DEL "$(key_state)"
+	request_stop xena "list=$list" is='stops away'
+	renew anna
+	request_stop xena "list=$list" is='stops asked'
+	hears_of xena anna
+}

@@ -205,3 +205,15 @@ obtains_nothing() {
 		[ "$command" = PTTL ] || is_free job
 	done
 }
+
+@test "log, renew and release refuse such a key, too: 78, and it stays as it is" {
+	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}'; do
+		for words in 'log --stats' 'renew --owner a:1' 'release --owner a:1' 'release --force'; do
+			[[ $key != fairlock_log* || $words = log* ]] || continue
+			cli FLUSHALL >/dev/null
+			cli SET "$key" precious >/dev/null
+			run -78 timeout 10 "$FAIRLOCK" $words job
+			assert_equal "$(cli --raw GET "$key") $(cli TTL "$key")" 'precious -1'
+		done
+	done
+}

@@ -157,3 +157,14 @@ setup() {
 	wait_until shows '^(fairlock: )?job: place 1 of 1, waited [0-9]+s, held'
 	pieces 1
 }
+
+@test "wrap stops COMMAND when the lock is lost even if Ctrl-S has stopped the terminal" {
+	terminal
+	type_line 'clear; "$FAIRLOCK" wrap -k 200ms job sh -c "echo \$\$ >pid; exec sleep 600"'
+	wait_until test -s pid
+	press C-s
+	"$FAIRLOCK" release --force job
+	wait_until ended "$(<pid)"
+	press C-q
+	wait_until shows '^>'
+}
