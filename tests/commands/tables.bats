@@ -43,11 +43,14 @@ load ../lib/screens
 	for words in 'doctor --color=always' 'log --plot --color=always free'; do
 		run "$FAIRLOCK" $words
 		assert_output --partial $'\e['
+		refute_output --partial 'fairlock: '
 	done
 	for words in 'status --color=never' status 'status --color' 'status --color=auto' 'status --color=always --raw' \
 		'status --color=always --json' doctor 'log --plot --color=never free'; do
 		run "$FAIRLOCK" $words
 		refute_output --partial $'\e'
+		refute_output --partial 'fairlock: '
+		[ -n "$output" ]
 	done
 	run -64 "$FAIRLOCK" status --color=red
 	assert_line --index 0 "fairlock: cannot use option '--color': 'red' is not auto, always or never"

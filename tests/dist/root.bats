@@ -22,6 +22,12 @@ setup() {
 	run -1 in_root fairlock status -q job
 }
 
+@test "help and completion work without a server" {
+	run -0 in_root FAIRLOCK_URL=unix:/nowhere fairlock wrap --help
+	run -0 in_root FAIRLOCK_URL=unix:/nowhere fairlock --complete st
+	assert_output --regexp '^status'
+}
+
 @test "a table shows UTF-8 if the locale is one of UTF-8" {
 	run -0 in_root LANG=C.UTF-8 fairlock wrap 'Aufträge 注文' -- fairlock status
 	assert_output --partial 'Aufträge 注文'

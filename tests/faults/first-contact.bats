@@ -52,10 +52,11 @@ meets_restart() {
 	run -0 timeout 20 "$FAIRLOCK" --complete status ''
 }
 
-@test "a wrong password fails at once" {
+@test "a wrong password, or none, fails at once" {
 	start_server
 	cli CONFIG SET requirepass SECRET >/dev/null
 	run -77 env FAIRLOCK_PASSWORD=wrong timeout 20 "$FAIRLOCK" wrap --connect-timeout 10m job true
+	run -77 timeout 20 "$FAIRLOCK" wrap --connect-timeout 10m job true
 }
 
 @test "a wrap tries no longer than its --wait, and acquire -n as long as --connect-timeout" {

@@ -43,7 +43,8 @@ now_ns() { date +%s%N; }
 
 listeners() { [ "$(cli --raw PUBSUB CHANNELS 'redisson_lock__channel:{L}:*' | wc -l)" = "$1" ]; }
 
-# starts_within S: HOLDER gives the lock back, and the last of the waiters starts within S seconds, before all others
+# starts_within S [LEAST]: HOLDER gives the lock back, and the last of the waiters starts within S seconds, not before LEAST, and
+# before all others
 starts_within() {
 	local released started
 
@@ -53,6 +54,7 @@ starts_within() {
 	started=$(($(cut -d' ' -f2 trace) - released))
 	echo "started $((started / 1000000)) ms after the release"
 	[ "$started" -lt $(($1 * 1000000000)) ]
+	[ "$started" -ge $((${2-0} * 1000000000)) ]
 	wait_until ended "${WAITERS[-1]}"
 }
 
@@ -88,7 +90,7 @@ hang() {
 		wait_until pgrep -P "${hung[0]}" # its guard is ready
 		for pid in "${hung[@]}"; do hang "$pid"; done
 		enqueue 1
-		starts_within $((5 * count + 3))
+		starts_within $((5 * count + 3)) 4 # a living one is not passed over at once
 		for pid in "${hung[@]}"; do kill -CONT "$pid" $(pgrep -P "$pid"); done
 		WAIT_S=40 wait_until traced $((count + 1))
 		wait "${hung[@]}"

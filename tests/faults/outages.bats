@@ -156,11 +156,14 @@ fault() {
 		start_loading
 		run -69 "$FAIRLOCK" status
 		assert_output --partial 'it is still loading its data'
-		background "$FAIRLOCK" wrap --connect-timeout 1m other touch other.ran
+		background "$FAIRLOCK" wrap --connect-timeout 1m other touch other.ran 2>other.said
+		OTHER=$!
 	}
 	have_loaded() { cli CONFIG SET key-load-delay 0 && wait_until server_says PONG PING; }
 	fault '--appendonly yes --rdbcompression no' load_data have_loaded 'it is still loading its data'
-	wait_until test -e other.ran
+	ends_with 0 "$OTHER"
+	[ -e other.ran ]
+	[ ! -s other.said ]
 }
 
 connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' | sort; }

@@ -98,13 +98,17 @@ install the same version on all hosts"
 	run -0 "$FAIRLOCK" status -q x
 }
 
-@test "a replica that has lost its master: 69, the cause and the remedy; the server's own words with -v" {
+@test "a replica that has lost its master: 69, the cause and the remedy; the server's own words with -v, also of a full one" {
 	cli CONFIG SET replica-serve-stale-data no >/dev/null
 	cli REPLICAOF 127.0.0.1 1 >/dev/null
 	run -69 timeout 20 "$FAIRLOCK" wrap --connect-timeout 500ms job true
 	says 'it is a replica that has lost its master; see fairlock doctor'
 	run -69 timeout 20 "$FAIRLOCK" wrap -v --connect-timeout 500ms job true
 	assert_line --regexp '^fairlock: \[ +[0-9.]+\] the server says: MASTERDOWN '
+	cli REPLICAOF NO ONE >/dev/null
+	cli CONFIG SET maxmemory 1 >/dev/null
+	run -69 timeout 20 "$FAIRLOCK" wrap -v --connect-timeout 500ms job true
+	assert_line --regexp '^fairlock: \[ +[0-9.]+\] the server says: OOM '
 }
 
 @test "protected mode: 77 from another host; with a password it serves" {
