@@ -277,22 +277,12 @@ enum argument arguments_next(struct arguments *arguments)
 /* Copies a --url, and wipes its password from argv. */
 static int take_url(struct options *options, char *url, struct error *err)
 {
-	size_t length;
-	const char *secret;
-
 	assert(url);
 	free(options->url_copy);
 	options->url_copy = strdup(url);
 	if (options->url_copy == NULL)
 		return fail(err, STATUS_OS, "cannot copy the URL: out of memory");
-	secret = password_find(url, &length);
-	if (!secret && !strstr(url, "://") && strncmp(url, "unix:", strlen("unix:")) != 0 &&
-	    strrchr(url, '@')) { /* the scheme was forgotten */
-		secret = url;
-		length = (size_t)(strrchr(url, '@') - url);
-	}
-	if (secret)
-		memset(url + (secret - url), '*', length);
+	server_hide_password(url);
 	options->url = options->url_copy;
 	options->url_is_flag = true;
 	return 0;

@@ -459,6 +459,16 @@ const char *password_find(const char *text, size_t *length)
 	return secret;
 }
 
+void server_hide_password(char *url)
+{
+	const char *scheme_end = strstr(url, "://"), *user = scheme_end ? scheme_end + 3 : url;
+	size_t length;
+	const char *secret = find_secret(user, strlen(user), &length);
+
+	if (secret)
+		memset(url + (secret - url), '*', length);
+}
+
 bool server_is_list(const struct server *server)
 {
 	return server->kind == SERVER_TCP && server->seed_count > 1;

@@ -81,3 +81,6 @@ const char *password_find(const char *text, size_t *length);
 /* Says what somebody has pasted by mistake with a URL or a password, such as "ends with a line
  * break"; NULL if nothing looks like that. */
 const char *password_fault(const char *text);
+
+/* Overwrites the password in a URL, otherwise well-formed or not, with asterisks. */
+void server_hide_password(char *url);

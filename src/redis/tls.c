@@ -285,5 +285,5 @@ void tls_explain(struct redisContext *redis)
 
 const char *tls_protocol(const struct redisContext *redis)
 {
-	return redis->privdata ? SSL_get_version(redis->privdata) : NULL;
+	return redis && redis->privdata ? SSL_get_version(redis->privdata) : NULL;
 }
