@@ -1,4 +1,4 @@
-/* What a server says of its locks: which there are, and whether they can be taken now; for
+/* A server names its locks, and tells whether they can be taken now: for
  * `status`, `log`, `doctor` and completion. */
 #pragma once
 

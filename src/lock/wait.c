@@ -45,7 +45,7 @@ struct wait_standby {
 	unsigned opened;
 };
 
-/* What a waiter knows about its lock. */
+/* The lock as a waiter last heard of it. */
 struct waiter_view {
 	bool is_known; /* there has been an answer */
 	int64_t at_ms; /* when the last one was true */
@@ -93,7 +93,7 @@ struct waiting {
 	struct progress progress;
 };
 
-/* ---- What a waiter knows about its lock ---- */
+/* ---- The lock as the waiter last heard of it ---- */
 
 /* More than any server has, whatever a server says. */
 #define COUNT_MAX 100000000

@@ -13,7 +13,7 @@ struct server;
 /* Ends a cause of which doctor can tell more. */
 #define SERVER_ERROR_HINT "; see fairlock doctor"
 
-/* What an error means that a server answers. */
+/* An error that a server answers: which status it has, its cause in our words, and the remedy. */
 struct server_error {
 	enum status status;          /* STATUS_UNAVAILABLE may pass: the request is made again */
 	bool is_own;                 /* the server itself is in trouble, for a while: no other

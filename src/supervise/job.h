@@ -84,7 +84,7 @@ struct times {
 	int64_t deadline_ms; /* of the lease */
 };
 
-/* Those of one lock; and the least of all that are held, NEVER_MS if none is. */
+/* The times of one lock; and the earliest times of all locks that are held, NEVER_MS if none is. */
 struct times job_times_for(const struct job *job, const struct lock *lock);
 struct times job_times(const struct job *job);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What bash, zsh and fish make of the completion through their shims, when a person types on a terminal.
+# A person types on a terminal, and bash, zsh and fish complete the words.
 
 load ../lib/helpers
 load ../lib/completion

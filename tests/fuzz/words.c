@@ -39,7 +39,7 @@ static bool is_secret(const struct settings *settings, size_t count)
 	return false;
 }
 
-/* Nobody sees a password: neither in a message or a label, nor with ps. */
+/* Messages, labels and ps show no password. */
 static void check_hidden(const char *said, char **words)
 {
 	HOLDS(!strstr(said, SECRET));

@@ -52,7 +52,7 @@ hears_of() {
 	done
 }
 
-# Whom it asks
+# The holders that a request to stop asks
 
 @test "nobody can be asked where Redisson or acquire holds the lock" {
 	redisson_takes r1
