@@ -61,6 +61,7 @@ HARDENING := -fstack-protector-strong $(call try,-fstack-clash-protection) $(cal
 ifeq ($(MODE),static)
 HARDENING += -fno-PIE -ffunction-sections -fdata-sections -fno-merge-constants
 LINKING := -static -no-pie -Wl,--gc-sections,--build-id=none,-z,noexecstack
+ALLOCATOR := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 else
 HARDENING += -fPIE
 LINKING := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
@@ -79,7 +80,9 @@ ALL_LDFLAGS = $(LINKING) $(CHECKING_LDFLAGS) $(LDFLAGS)
 # Building. With -s, and with V=1, nothing is told but what make itself tells.
 
 SCRIPTS := $(sort $(wildcard lua/scripts/*.lua))
-OBJECTS := $(patsubst src/%.c,$(BUILD)/%.o,$(sort $(wildcard src/*.c src/*/*.c))) $(BUILD)/scripts.o
+# bump_alloc stands before musl's malloc, and before no other.
+OBJECTS := $(patsubst src/%.c,$(BUILD)/%.o,$(sort \
+	$(filter-out $(if $(ALLOCATOR),,%/bump_alloc.c),$(wildcard src/*.c src/*/*.c)))) $(BUILD)/scripts.o
 
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
 Q := $(if $(filter 1,$(V)),,@)
@@ -96,7 +99,7 @@ $(BUILD)/flags $(BUILD)/list: FORCE
 	@mkdir -p $(@D)
 	@printf "%s\n" "$$TEXT" >$@.$$$$ && { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
 
-link = $(Q)mkdir -p $(@D) && $(COMPILER) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+link = $(Q)mkdir -p $(@D) && $(COMPILER) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALLOCATOR) -o $@ $(filter %.o,$^) $(LIBS)
 compile = $(Q)mkdir -p $(@D) && $(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/fairlock: $(OBJECTS) $(BUILT) $(BUILD)/list

@@ -71,7 +71,11 @@ dynamic:
 	$(if $(filter static,$(MODE)),$(MAKE) STATIC=no BUILD=$(BUILD)/dynamic all,@:)
 
 link_test = $(Q)mkdir -p $(@D) && \
-	$(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(filter %.o,$^) $(LIBS)
+	$(COMPILER) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter $(PARTS),$^),$(ALLOCATOR)) -o $@ $< $(filter %.o,$^) $(LIBS)
+
+# It has a malloc of its own behind bump_alloc.
+$(BUILD)/unit/bump_alloc: ALLOCATOR :=
+$(BUILD)/unit/bump_alloc: $(BUILD)/base/bump_alloc.o
 
 # A rule each: to make 4.4, two patterns in one are two files that one command makes.
 $(BUILD)/unit/%: tests/unit/%.c $(PARTS) $(BUILD)/list

@@ -46,11 +46,13 @@ void hold_set_take(const struct hold_set *set, struct hold *hold)
 	struct client *client = &hold->client;
 	char channel[CHANNEL_MAX_BYTES];
 
-	*hold = (struct hold){.lock = *lock,
-			      .client = *client,
-			      .messenger = set->messenger,
-			      .ends_ms = lock->deadline_ms,
-			      .patience_ms = set->timeout_ms};
+	hold->messenger = set->messenger;
+	hold->state = HOLD_HELD;
+	hold->is_told = hold->is_told_late = false;
+	hold->ends_ms = lock->deadline_ms;
+	hold->patience_ms = set->timeout_ms;
+	hold->pace = (struct pace){0};
+	hold->why[0] = hold->asked_by[0] = '\0';
 	client->connection.story.messenger = set->messenger;
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
