@@ -164,19 +164,20 @@ static int read_config(struct settings *settings, unsigned command, const char *
 		       struct error *err)
 {
 	struct origin origin = {.source = SOURCE_FILE, .path = path};
-	char *text = malloc(FILE_MAX_BYTES + 1), *end;
-	ssize_t length;
+	static char content[FILE_MAX_BYTES + 1]; /* most of it never touched */
+	const ssize_t length = read_file(path, content, sizeof(content));
+	char *text, *end;
 
-	if (!text)
-		return no_memory(err);
-	keep(settings, text);
-	length = read_file(path, text, FILE_MAX_BYTES + 1);
 	if (length < 0 && is_usual && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (length < 0 || length > FILE_MAX_BYTES)
 		return fail_about(err, STATUS_CONFIG, "read", path,
 				  length < 0 ? strerror(errno) : "it is longer than 65536 bytes");
-	end = text + length;
+	text = malloc((size_t)length + 1);
+	if (!text)
+		return no_memory(err);
+	keep(settings, text);
+	end = mempcpy(text, content, (size_t)length);
 	if (length >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0)
 		text += 3;
 	while (text < end) {

@@ -404,8 +404,10 @@ static void environment_set(const struct job *job)
 	const struct hold_set *set = job->set;
 	const struct lock *lock = job->lock;
 	const int64_t from_ms = set->holds[0].lock.place.wanted_ms;
-	char held[(HELD_MAX + HOLDS_MAX) * OWNER_MAX_BYTES], *end = stpcpy(held, lock->owner);
-	char tokens[HOLDS_MAX * (NAME_MAX_BYTES + TOKEN_MAX_BYTES + 2)], *last = tokens;
+	/* static: a large frame is touched page by page, and most of these never */
+	static char held[(HELD_MAX + HOLDS_MAX) * OWNER_MAX_BYTES];
+	static char tokens[HOLDS_MAX * (NAME_MAX_BYTES + TOKEN_MAX_BYTES + 2)];
+	char *end = stpcpy(held, lock->owner), *last = tokens;
 	char waited[NUMBER_MAX_BYTES];
 	int64_t until_ms = from_ms;
 
