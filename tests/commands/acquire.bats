@@ -68,19 +68,6 @@ DAY=86400000
 	"$FAIRLOCK" acquire -l 1d --while-pid $$ other
 }
 
-@test "acquire with the holder's owner id adds a hold, and each release takes one away" {
-	local owner
-
-	owner=$("$FAIRLOCK" acquire job)
-	run -0 "$FAIRLOCK" acquire --owner "$owner" job
-	assert_output "$owner"
-	has_holds "$owner" 2
-	"$FAIRLOCK" release --owner "$owner" job
-	held job
-	"$FAIRLOCK" release --owner "$owner" job
-	is_free job
-}
-
 @test "inside wrap, release gives back an inner acquire's hold, and refuses to give back wrap's own" {
 	run -0 "$FAIRLOCK" wrap job sh -c '
 		owner=$("$FAIRLOCK" acquire job)

@@ -39,19 +39,6 @@ columns() { "$FAIRLOCK" log --raw --noheadings -o "$1" "${@:2}"; }
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
 }
 
-@test "the next acquire logs that a lease has expired, with the time of its end" {
-	before=$(now_ms)
-	"$FAIRLOCK" acquire --lease 1s job
-	wait_until is_free job
-	gone=$(now_ms)
-	sleep 0.2
-	"$FAIRLOCK" acquire job
-	assert_equal "$(events '|map([.event, .held_ms])')" '[["granted",null],["expired",1000],["granted",null]]'
-	time=$(date -d "$(events '[1].time' | tr -d '"')" +%s%3N)
-	[ "$time" -ge $((before + 1000)) ]
-	[ "$time" -le "$gone" ]
-}
-
 @test "log shows a lock that was broken, a waiter that left, a lock that was lost, and whose it was" {
 	owner=$("$FAIRLOCK" acquire job)
 	before=$(now_ms)

@@ -22,13 +22,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	nothing_left
 }
 
-@test "wrap --once-ok runs COMMAND again when the last success was started nine tenths of DUR ago" {
-	run -0 "$FAIRLOCK" wrap --once-ok 1s job true
-	sleep 1
-	run -0 "$FAIRLOCK" wrap --once-ok 1s job echo ran
-	assert_output ran
-}
-
 @test "those that wait with --once-ok end with 0 when COMMAND has ended with 0, also while somebody else holds the lock" {
 	local first plain once long
 
@@ -104,23 +97,6 @@ STAY='echo $$ >pid; exec sleep 600'
 	assert_output
 }
 
-@test "a waiter with --once-per ends with 75 at its turn if COMMAND has run meanwhile, and the next waiter gets the lock" {
-	local second
-
-	hold job
-	"$FAIRLOCK" release -q --forget-run job
-	join_waiters --once-per 1h job touch first
-	join_waiters --once-per 1h job touch second
-	second=$WAITER
-	join_waiters job touch third
-	kill -TERM "$HOLDER"
-	ends_with 75 "$second"
-	ends_with 0 "$WAITER"
-	[ -e first ]
-	[ ! -e second ]
-	grep -q 'its command started' said
-}
-
 # ---- --min-hold ----
 
 @test "wrap --min-hold ends with COMMAND and its status, and the lock stays held for the rest of the time" {
@@ -154,13 +130,6 @@ STAY='echo $$ >pid; exec sleep 600'
 }
 
 # ---- --max-hold and --jitter ----
-
-@test "wrap --max-hold stops COMMAND, gives the lock back, says so and ends with 124" {
-	run -124 "$FAIRLOCK" wrap --max-hold 2s job -- sh -c "$STAY"
-	assert_output 'fairlock: lock job was held for 2s, as long as --max-hold allows; stopping sh'
-	ended "$(<pid)"
-	is_free job
-}
 
 @test "wrap --max-hold kills a COMMAND that ignores the signal, and its descendants, after --kill-after" {
 	run -124 "$FAIRLOCK" wrap --max-hold 2s -k 200ms job -- \

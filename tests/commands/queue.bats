@@ -92,19 +92,3 @@ join_queue() {
 	assert_equal "$(columns POSITION --sort PID job | xargs)" '2 1'
 	assert_equal "$(columns POSITION job | xargs)" '1 2'
 }
-
-@test "queue --remove takes out a waiter, which ends with 75, leaves the others in their order, and a holder alone (76)" {
-	local owner pids=() i
-
-	owner=$("$FAIRLOCK" acquire job)
-	for i in 1 2 3; do
-		join_queue $i
-		pids+=($!)
-	done
-	"$FAIRLOCK" queue --remove "$(queue '[1].owner' | jq -r .)" job
-	ends_with 75 "${pids[1]}"
-	[ ! -s owner.2 ]
-	assert_equal "$(queue '|map([.position, .pid])')" "[[1,${pids[0]}],[2,${pids[2]}]]"
-	run -76 "$FAIRLOCK" queue --remove "$owner" job
-	[ "$(cli EXISTS job)" = 1 ]
-}

@@ -35,19 +35,6 @@ rows() { "$FAIRLOCK" status --raw --noheadings -o "$2" "$1"; }
 	assert_equal "$(rows job LEASE)" none
 }
 
-@test "status counts the waiters that are alive" {
-	waiters() { [ "$(lock job .waiters)" = "$1" ]; }
-	"$FAIRLOCK" acquire job
-	background "$FAIRLOCK" acquire job
-	first=$!
-	background "$FAIRLOCK" acquire job
-	wait_until waiters 2
-	kill -KILL "$first"
-	wait_until waiters 1
-	kill $!
-	wait_until waiters 0
-}
-
 @test "status shows a lock that --min-hold keeps as kept, until when, and without its holder that is gone" {
 	local until
 
@@ -193,17 +180,6 @@ rows() { "$FAIRLOCK" status --raw --noheadings -o "$2" "$1"; }
 	assert_line 'fairlock_held{lock="b"} 1'
 	refute_output --partial '"a"'
 	[[ $stderr == 'fairlock: cannot use the name a: '* ]]
-}
-
-@test "the server keeps what --once-ok remembers for DUR, and a day at least" {
-	local ttl
-
-	"$FAIRLOCK" wrap --once-ok 30d long true
-	"$FAIRLOCK" wrap --once-ok 1h short true
-	ttl=$(cli PTTL 'fairlock:{long}')
-	[ "$ttl" -le $((30 * 86400000)) ]
-	[ "$ttl" -gt $((30 * 86400000 - 60000)) ]
-	[ "$(cli PTTL 'fairlock:{short}')" -le $((86400000 + 30000)) ]
 }
 
 @test "a name that shares keys with a name in use is refused" {
