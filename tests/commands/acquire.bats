@@ -175,8 +175,8 @@ keep() {
 }
 
 @test "acquire --while-pid returns at once in a command substitution, and its keeper renews the lease until the process ends" {
-	keep -l 4s
-	sleep 5
+	keep -l 3s
+	sleep 3.5
 	held job
 	kill -KILL "$PID" # bash may lose another signal to a child that has not begun
 	wait_until is_free job
@@ -293,13 +293,12 @@ has_zombie() { [ "$(ps -o stat= --ppid "$1" | cut -c1)" = Z ]; }
 cause() { "$FAIRLOCK" log --json job | jq -c --arg owner "$1" '.log[] | select(.owner == $owner and .event == "released") | [.status, .cause]'; }
 
 @test "the keeper renews until --max-hold is over, then gives the lock back to the next waiter, and the process lives on" {
-	keep --max-hold 4s -l 1s
-	background "$FAIRLOCK" wrap job touch ran
-	wait_until in_queue job 1
-	ends_with 0 $!
+	keep --max-hold 3s -l 1s
+	join_queue job touch ran
+	ends_with 0 "$WAITER"
 	test -e ran
 	assert_equal "$(cause "$OWNER")" '[null,"max-hold"]'
-	[ "$("$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "released").held_ms][0]')" -ge 3900 ]
+	[ "$("$FAIRLOCK" log --json job | jq '[.log[] | select(.event == "released").held_ms][0]')" -ge 2900 ]
 	kill -0 "$PID"
 	nothing_left
 }

@@ -70,17 +70,17 @@ holders() { "$FAIRLOCK" status --raw --noheadings -o NAME | sort | xargs; }
 	hold -l 1h a
 	first=$HOLDER
 	hold -l 1h b
-	background "$FAIRLOCK" wrap -w 4s --also a b true 2>said
+	background "$FAIRLOCK" wrap -w 3s --also a b true 2>said
 	wrapper=$!
 	from=$(ms)
 	wait_until in_queue a 1
-	sleep 3
+	sleep 2
 	kill -TERM "$first"
 	wait_until in_queue b 1
 	ends_with 75 "$wrapper"
 	from=$(($(ms) - from))
-	[ "$from" -ge 3900 ] && [ "$from" -le 6500 ] || fail "$from ms"
-	assert_regex "$(<said)" '^fairlock: cannot get lock b: timed out after 4s; held by sleep 600 '
+	[ "$from" -ge 2900 ] && [ "$from" -le 5500 ] || fail "$from ms"
+	assert_regex "$(<said)" '^fairlock: cannot get lock b: timed out after 3s; held by sleep 600 '
 	assert_equal "$(holders)" b
 	in_queue b 0
 }

@@ -39,23 +39,6 @@ columns() { "$FAIRLOCK" log --raw --noheadings -o "$1" "${@:2}"; }
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
 }
 
-@test "log shows a lock that was broken, a waiter that left, a lock that was lost, and whose it was" {
-	owner=$("$FAIRLOCK" acquire job)
-	before=$(now_ms)
-	"$FAIRLOCK" release --force job
-	last_is forced "$before"
-	assert_equal "$(events '[-1].owner')" "\"$owner\""
-	hold --lease 6s job
-	run -75 "$FAIRLOCK" wrap --wait 1s job true
-	last_is left "$before"
-	events '[-1]' | jq -e '.waited_ms >= 500 and .held_ms == null and .token == null and .command == "true"'
-	before=$(now_ms)
-	cli FLUSHALL >/dev/null
-	"$FAIRLOCK" acquire job
-	last_is lost "$before"
-	assert_equal "$(events '[-1].pid')" "$HOLDER"
-}
-
 @test "log shows with which status COMMAND ended, which signal killed it, and that --max-hold stopped it" {
 	local command
 

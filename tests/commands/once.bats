@@ -28,11 +28,11 @@ STAY='echo $$ >pid; exec sleep 600'
 	background "$FAIRLOCK" wrap --once-ok 1h job sh -c "$GO"
 	first=$!
 	wait_until "$FAIRLOCK" status -q job
-	join_waiters job sh -c 'until [ -e over ]; do sleep 0.05; done'
+	join_queue job sh -c 'until [ -e over ]; do sleep 0.05; done'
 	plain=$WAITER
-	join_waiters --once-ok 1h -w 5m job touch ran
+	join_queue --once-ok 1h -w 5m job touch ran
 	once=$WAITER
-	join_waiters --once-ok 1ms job touch ran # a run that takes longer satisfies it, too
+	join_queue --once-ok 1ms job touch ran # a run that takes longer satisfies it, too
 	long=$WAITER
 	touch go
 	ends_with 0 "$once"
@@ -157,7 +157,7 @@ STAY='echo $$ >pid; exec sleep 600'
 	local wrapper
 
 	SERVER_DIR=$PWD start_server # of this test alone
-	background "$FAIRLOCK" wrap --max-hold 2s -l 1m job -- sh -c "$STAY" 2>said
+	background "$FAIRLOCK" wrap --max-hold 2s -l 1m --connect-timeout 500ms job -- sh -c "$STAY" 2>said
 	wrapper=$!
 	wait_until test -s pid
 	stop_server

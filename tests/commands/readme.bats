@@ -6,12 +6,6 @@ load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
 
-# in_folder NAME TEXT: makes a program in this folder
-in_folder() {
-	printf '#!/bin/sh\n%s\n' "$2" >"$1"
-	chmod +x "$1"
-}
-
 # first_command WORD: prints the command on the first screen whose comment begins so
 first_command() { sed -n "/^## /q; s/^\(fairlock .*[^ ]\)  *# $1: .*/\1/p" "$README"; }
 

@@ -13,7 +13,7 @@ load ../lib/holders
 	write_section
 	hold job
 	for i in {1..16}; do
-		join_waiters --slots 4 job ./section "$i" 0.05 slot
+		join_queue --slots 4 job ./section "$i" 0.05 slot
 		wrappers+=("$WAITER")
 	done
 	all_in_order 16 "${wrappers[@]}"
@@ -45,7 +45,7 @@ load ../lib/holders
 	join_holders --shared job
 	consistent
 	run -75 "$FAIRLOCK" wrap -n job true
-	join_waiters job touch written
+	join_queue job touch written
 	let_go "$first"
 	in_queue job 1
 	has_holders 1

@@ -117,8 +117,7 @@ rows() { "$FAIRLOCK" status --raw --noheadings -o "$2" "$1"; }
 	read -r db2 rest < <("$FAIRLOCK" acquire --slots db2 job)
 	read -r db1 rest < <("$FAIRLOCK" acquire --slots db1,db2 job)
 	"$FAIRLOCK" acquire --slots 2 numbered >/dev/null
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
+	join_queue job true
 	assert_equal "$(rows job NAME,STATE,MODE,SLOT,OWNER,HOLDS,WAITERS)" \
 		"job held slots db2 $db2 1 1"$'\n'"job held slots db1 $db1 1 1"
 	[ "$(rows job TOKEN)" = "$(rows job TOKEN | sort -n)" ]

@@ -183,7 +183,7 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	hold job
 	run -0 "$FAIRLOCK" log job
 	refute_output --partial BY
-	join_waiters job true
+	join_queue job true
 	"$FAIRLOCK" queue --remove "$("$FAIRLOCK" queue --raw --noheadings -o OWNER job)" job
 	ends_with 75 "$WAITER"
 	"$FAIRLOCK" release --stop job

@@ -68,8 +68,7 @@ load ../lib/screens
 	local raw='a\xe2\x80\x8bb\xe2\x80\x8cc\xe2\x80\x8dd\xe2\x81\xa0e\xef\xbb\xbff\xc2\xadg\xf3\xa0\x81\x81h\xe2\x80\xaei\xe2\x81\xa6j\xe2\x80\x8fk\xc2\x9bl'
 
 	"$FAIRLOCK" acquire job
-	background "$FAIRLOCK" wrap job true "$hidden"
-	wait_until in_queue job 1
+	join_queue job true "$hidden"
 	describe_holder job $'h\t1\tu\t'"$hidden" >/dev/null
 	cli XADD 'fairlock_log:{job}' '*' event granted by $'h\t1\tu\t'"$hidden" >/dev/null
 	run -75 "$FAIRLOCK" wrap -n job true

@@ -5,7 +5,7 @@ load ../lib/one_server
 # ---- Hold and end ----
 
 @test "wrap holds the lock while COMMAND runs, renews it long before it would have to stop COMMAND, and frees it afterwards" {
-	run -0 "$FAIRLOCK" wrap -l 6s job -- sh -c 'sleep 6; "$FAIRLOCK" status -q job && echo held'
+	run -0 "$FAIRLOCK" wrap -l 4s job -- sh -c 'sleep 4; "$FAIRLOCK" status -q job && echo held'
 	assert_output held
 	run -1 "$FAIRLOCK" status -q job
 	nothing_left
@@ -145,18 +145,14 @@ END
 }
 
 @test "FAIRLOCK_WAITED_MS is how long wrap waited, whatever was inherited" {
-	local waiter
-
 	FAIRLOCK_WAITED_MS=old run -0 "$FAIRLOCK" wrap job -c 'echo "$FAIRLOCK_WAITED_MS"'
 	[[ $output =~ ^[0-9]+$ ]]
 	hold job
-	background "$FAIRLOCK" wrap --also a job -c 'echo "$FAIRLOCK_WAITED_MS"' >waited
-	waiter=$!
-	wait_until in_queue job 1
+	join_queue --also a job -c 'echo "$FAIRLOCK_WAITED_MS"'
 	sleep 0.3
 	kill -TERM "$HOLDER"
-	ends_with 0 "$waiter"
-	[ "$(cat waited)" -ge 300 ]
+	ends_with 0 "$WAITER"
+	[ "$(<out)" -ge 300 ]
 }
 
 @test "no variable stands for an option that says what a lock is for or who holds it" {
