@@ -149,18 +149,6 @@ DAY=86400000
 	done
 }
 
-@test "the message of a busy lock says until when who holds it by hand, and why" {
-	local by
-
-	"$FAIRLOCK" acquire -l 2h --reason 'postgres 17 upgrade' job
-	by=$(LC_ALL=C date -d "$(lock job .until | jq -r .)" '+([A-Z][a-z]{2} .. )?%H:%M')
-	by="held by hand until $by, $(id -un)@$(uname -n): postgres 17 upgrade"
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --regexp "^fairlock: cannot get lock job: $by\$"
-	run -75 "$FAIRLOCK" acquire -w 100ms job
-	assert_output --regexp "^fairlock: cannot get lock job: .*; $by\$"
-}
-
 # ---- The keeper ----
 
 # keep [OPTION...]: starts a process, and a keeper of `job` for it. Sets PID, OWNER and KEEPER, their ids.

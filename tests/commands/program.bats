@@ -25,25 +25,3 @@ setup() {
 		done
 	done
 }
-
-@test "the process list shows no password, also while a host name is looked up" {
-	local waiter port
-
-	unshare -rm true 2>/dev/null || skip 'this machine allows no namespaces'
-	port=$(cli CONFIG GET port | tail -n 1)
-	cli CONFIG SET requirepass sesame >/dev/null
-	printf '127.0.0.1 lock.example.com\n' >hosts
-	cat >job <<'END'
-mount --bind hosts /etc/hosts &&
-exec "$FAIRLOCK" wrap -l 20s --url="redis://:sesame@lock.example.com:$1" -v -- job sh -c 'printf "%s\n" "$@" >words; sleep 600' sh -v 'a b' -- ''
-END
-	background unshare -rm sh job "$port"
-	waiter=$!
-	wait_until test -s words
-	run -0 cat words
-	assert_output "$(printf '%s\n' -v 'a b' -- '')"
-	run -0 ps -ww -o args= -p "$waiter" --ppid "$waiter"
-	assert_output --partial lock.example.com
-	refute_output --partial sesame
-	cli -a sesame --no-auth-warning CONFIG SET requirepass '' >/dev/null
-}

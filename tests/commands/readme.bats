@@ -159,12 +159,16 @@ from_flock() {
 }
 
 @test "the recipe by hand keeps deploys out, says until when and why, and goes back by the owner id" {
-	local owner
+	local owner by
 
 	code 'By hand.' >script
 	owner=$(PATH=$PWD/bin:$PATH sh script)
+	by=$(LC_ALL=C date -d "$(lock deploy .until | jq -r .)" '+([A-Z][a-z]{2} .. )?%H:%M')
+	by="held by hand until $by, $(id -un)@$(uname -n): postgres 17 upgrade"
 	run -75 bin/fairlock wrap -n deploy true
-	assert_output --regexp "^fairlock: cannot get lock deploy: held by hand until .*, $(id -un)@$(uname -n): postgres 17 upgrade\$"
+	assert_output --regexp "^fairlock: cannot get lock deploy: $by\$"
+	run -75 bin/fairlock acquire -w 100ms deploy
+	assert_output --regexp "^fairlock: cannot get lock deploy: .*; $by\$"
 	bin/fairlock release --owner "$owner" deploy
 	bin/fairlock wrap -n deploy true
 }

@@ -21,22 +21,6 @@ load ../lib/holders
 	nothing_left
 }
 
-@test "--slots A,B takes the first free one of these, in this order" {
-	local print='echo "$FAIRLOCK_SLOT"' slots got
-
-	join_holders --slots db1,db2 job
-	assert_equal "$(slot_held_by "$HOLDER")" db1
-	while read -r slots got; do
-		run -0 "$FAIRLOCK" wrap --slots "$slots" job -c "$print"
-		assert_output "$got"
-	done <<-'END'
-		db1,db2 db2
-		db3,db1,db2 db3
-		licence-ä/7:x=%n licence-ä/7:x=%n
-	END
-	run -75 "$FAIRLOCK" wrap -n --slots db1 job true
-}
-
 @test "shared holds stand beside each other, and an exclusive one waits until the last of them is gone" {
 	local first
 
@@ -65,27 +49,13 @@ load ../lib/holders
 		assert_output "$got"
 	done <<-END
 		--slots 7 job|1
-		--slots x,y job|x
+		--slots licence-ä/7:x=%n,y job|licence-ä/7:x=%n
 		job|unset
 		--shared job|unset
 		--slots 7 job $FAIRLOCK wrap other|unset
 		job $FAIRLOCK wrap --slots 2 job|unset
-	END
-}
-
-@test "going in again keeps the slot or the shared hold, and adds no holder" {
-	local option inner
-
-	while read -r option inner; do
-		run -0 "$FAIRLOCK" wrap $option job sh -c '
-			"$FAIRLOCK" wrap $1 job sh -c "echo \$FAIRLOCK_SLOT \$FAIRLOCK_TOKEN"; echo $FAIRLOCK_SLOT $FAIRLOCK_TOKEN
-			"$FAIRLOCK" acquire $1 job; "$FAIRLOCK" release job; echo $FAIRLOCK_OWNER $FAIRLOCK_SLOT' - "$inner"
-		assert_equal "${lines[0]}" "${lines[1]}"
-		assert_equal "${lines[2]}" "${lines[3]}"
-		nothing_left
-	done <<-'END'
-		--slots=2 --slots=5
-		--shared --shared
+		--slots=2 job $FAIRLOCK wrap --slots=5 job|1
+		--shared job $FAIRLOCK wrap --shared job|unset
 	END
 }
 

@@ -38,9 +38,10 @@ rows() { "$FAIRLOCK" status --raw --noheadings -o "$2" "$1"; }
 @test "status shows a lock that --min-hold keeps as kept, until when, and without its holder that is gone" {
 	local until
 
-	"$FAIRLOCK" wrap --min-hold 20s job true
+	run -3 "$FAIRLOCK" wrap --min-hold 20s -l 5s job sh -c 'exit 3'
+	refute_output
 	[ "$(lock job '|[.state, .owner, .host, .pid, .user, .command, .reason, .holds]')" = '["kept",null,null,null,null,null,null,null]' ]
-	[ "$(lock job '|[.client, .token > 0, .held_ms >= 0, .lease_ms <= 20000]')" = '["fairlock",true,true,true]' ]
+	[ "$(lock job '|[.client, .token > 0, .held_ms >= 0, .lease_ms > 5000 and .lease_ms <= 20000]')" = '["fairlock",true,true,true]' ]
 	until=$(lock job .until | jq -r .)
 	[[ $until =~ ^20..-..-..T..:..:..\.[0-9]{3}Z$ ]]
 	run -0 "$FAIRLOCK" status --noheadings job

@@ -239,9 +239,3 @@ END
 	assert_equal "$(paste -sd ' ' trace)" 'ready term held'
 	is_free job
 }
-
-@test "wrap leaves a daemon alone that COMMAND has left behind" {
-	"$FAIRLOCK" wrap job sh -c 'setsid sleep 77 >/dev/null 2>&1 & echo $! >pid'
-	is_free job
-	kill "$(cat pid)"
-}
