@@ -229,7 +229,7 @@ has_left() { [ "$(ps -o sid= -p "$1" | tr -d ' ')" = "$1" ]; }
 
 	background sleep 600
 	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -o calls -e trace=setsid \
-		-e inject=setsid:delay_enter=4000000 "$FAIRLOCK" acquire --while-pid $! job >id
+		-e inject=setsid:delay_enter=3000000 "$FAIRLOCK" acquire --while-pid $! job >id
 	wait_until has_keeper $!
 	kill -HUP "$acquire" "$keeper"
 	wait_until test -s id

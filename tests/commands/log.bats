@@ -45,25 +45,6 @@ columns() { "$FAIRLOCK" log --raw --noheadings -o "$1" "${@:2}"; }
 	assert_equal "$(columns EVENT,STATUS,CAUSE job | sed -n '5,6p')" $'granted - -\nreleased 137 KILL'
 }
 
-# has_command WRAPPER: its guard is there, and has started COMMAND, which is `sleep`
-has_command() {
-	local guard
-
-	guard=$(pgrep -P "$1") && pgrep -x -P "$guard" sleep >/dev/null
-}
-
-@test "log shows that COMMAND was stopped since its guard, or its wrapper, was killed" {
-	hold job
-	wait_until has_command "$HOLDER"
-	pkill -KILL -P "$HOLDER"
-	ends_with 76 "$HOLDER"
-	hold job
-	wait_until has_command "$HOLDER"
-	kill -KILL "$HOLDER"
-	wait_until is_free job
-	assert_equal "$(ended)" '[[143,"lost"],[143,"wrap died"]]'
-}
-
 @test "log shows the reason for which a lock was wanted, and its slot, and sorts by a column" {
 	cli XADD "$key" '*' event granted slot db1 time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
 	cli XADD "$key" '*' event expired time ${base}001 by $'db1\t100\tann\tpsql' >/dev/null

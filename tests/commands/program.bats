@@ -3,19 +3,16 @@
 
 load ../lib/helpers
 
-setup_file() { start_server --port "$(free_port)" --bind 127.0.0.1; }
-
-setup() {
-	export FAIRLOCK_CONNECT_TIMEOUT=300ms
-	cd "$BATS_TEST_TMPDIR" || return
-	cli FLUSHALL >/dev/null
-	export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # which does not work under strace
-}
-
 @test "fairlock executes nothing but COMMAND, and opens no library and no settings of OpenSSL, whatever the command and the server are" {
-	local url command
+	local url command port
 
-	for url in "unix:$SERVER_SOCKET" "redis://localhost:$(cli CONFIG GET port | tail -n 1)" rediss://localhost:1; do
+	port=$(free_port)
+	start_server --port "$port" --bind 127.0.0.1
+	cd "$BATS_TEST_TMPDIR"
+	export FAIRLOCK_CONNECT_TIMEOUT=300ms
+	export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # which does not work under strace
+	for url in "unix:$SERVER_SOCKET" "redis://localhost:$port" rediss://localhost:1; do
+		cli FLUSHALL >/dev/null
 		for command in "wrap job $FAIRLOCK version" 'acquire other' 'status job' 'queue job' 'log job' doctor '--complete status j' help; do
 			FAIRLOCK_URL=$url run strace -f -e trace=execve,open,openat -o trace "$FAIRLOCK" $command
 			run -1 grep openssl.cnf trace
