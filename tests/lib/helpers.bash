@@ -292,7 +292,6 @@ join_queue() {
 
 	before=$(all_waiting job)
 	background "$FAIRLOCK" wrap "$@" >>out 2>>said
-	# shellcheck disable=SC2034 # for the test
 	WAITER=$!
 	wait_until in_queue job $((before + 1))
 }
