@@ -11,7 +11,7 @@ ENDLESS='fairlock: cannot get lock job: the wait would never end: the wrap above
 @test "a wrap or acquire whose owner was not passed on does not wait for the wrap above it, and is out of the queue" {
 	local command
 
-	for command in 'wrap job true' 'wrap -w 1h job true' 'wrap --shared -q job true' 'acquire job' 'wrap --also other job true'; do
+	for command in 'wrap job true' 'wrap -w 1h --shared -q job true' 'acquire job' 'wrap --also other job true'; do
 		run -64 timeout -k 1 20 "$FAIRLOCK" wrap job sh -c "$(stranger) $command; status=\$?; echo \"\$($CLI -s $SERVER_SOCKET ZCARD fairlock_queue:{job}) waiters\"; exit \$status"
 		assert_line --index 0 --regexp "^$ENDLESS\$"
 		assert_line "Try 'fairlock ${command%% *} --help'."

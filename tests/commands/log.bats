@@ -4,17 +4,6 @@
 load ../lib/helpers
 load ../lib/history
 
-# last_is EVENT SINCE: waits for this event; it must have happened between SINCE and now
-last_is() {
-	local time
-
-	wait_until logged "$1"
-	time=$(date -d "$(events '[-1].time' | tr -d '"')" +%s%3N)
-	[ "$time" -ge "$2" ] && [ "$time" -le "$(now_ms)" ] || fail "$1 at $time is not in $2..$(now_ms)"
-}
-
-logged() { [ "$(events '[-1].event')" = "\"$1\"" ]; }
-
 # ended: prints status and cause of each release
 ended() { events '|map(select(.event == "released") | [.status, .cause])'; }
 
@@ -28,7 +17,9 @@ columns() { "$FAIRLOCK" log --raw --noheadings -o "$1" "${@:2}"; }
 	LOGNAME=bob background "$FAIRLOCK" wrap job sleep 0.1
 	wrapper=$!
 	wait $wrapper
-	last_is released "$before"
+	time=$(date -d "$(events '[-1].time' | tr -d '"')" +%s%3N)
+	[ "$time" -ge "$before" ]
+	[ "$time" -le "$(now_ms)" ]
 	"$FAIRLOCK" log --json job | jq -e --arg host "$(uname -n)" --arg pid $wrapper '.log
 		| map(.event) == ["granted", "released"] and .[0].waited_ms == 0 and .[0].held_ms == null
 		and .[1].held_ms >= 100 and .[0].token == .[1].token and .[0].token > 1e12
@@ -37,36 +28,6 @@ columns() { "$FAIRLOCK" log --raw --noheadings -o "$1" "${@:2}"; }
 	assert_equal "$(events '[0]|keys_unsorted|join(" ")')" \
 		'"name time event owner host pid user command slot reason token waited_ms held_ms by status cause"'
 	[[ $(events '[0].time') =~ ^\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\"$ ]]
-}
-
-@test "the next acquire logs that a lease has expired, with the time of its end" {
-	before=$(now_ms)
-	"$FAIRLOCK" acquire --lease 1s job
-	wait_until is_free job
-	gone=$(now_ms)
-	sleep 0.2
-	"$FAIRLOCK" acquire job
-	assert_equal "$(events '|map([.event, .held_ms])')" '[["granted",null],["expired",1000],["granted",null]]'
-	time=$(date -d "$(events '[1].time' | tr -d '"')" +%s%3N)
-	[ "$time" -ge $((before + 1000)) ]
-	[ "$time" -le "$gone" ]
-}
-
-@test "log shows a lock that was broken, a waiter that left, a lock that was lost, and whose it was" {
-	owner=$("$FAIRLOCK" acquire job)
-	before=$(now_ms)
-	"$FAIRLOCK" release --force job
-	last_is forced "$before"
-	assert_equal "$(events '[-1].owner')" "\"$owner\""
-	hold --lease 6s job
-	run -75 "$FAIRLOCK" wrap --wait 1s job true
-	last_is left "$before"
-	events '[-1]' | jq -e '.waited_ms >= 500 and .held_ms == null and .token == null and .command == "true"'
-	before=$(now_ms)
-	cli FLUSHALL >/dev/null
-	"$FAIRLOCK" acquire job
-	last_is lost "$before"
-	assert_equal "$(events '[-1].pid')" "$HOLDER"
 }
 
 @test "log shows with which status COMMAND ended, which signal killed it, and that --max-hold stopped it" {
@@ -84,47 +45,14 @@ columns() { "$FAIRLOCK" log --raw --noheadings -o "$1" "${@:2}"; }
 	assert_equal "$(columns EVENT,STATUS,CAUSE job | sed -n '5,6p')" $'granted - -\nreleased 137 KILL'
 }
 
-# has_command WRAPPER: its guard is there, and has started COMMAND, which is `sleep`
-has_command() {
-	local guard
-
-	guard=$(pgrep -P "$1") && pgrep -x -P "$guard" sleep >/dev/null
-}
-
-@test "log shows that COMMAND was stopped since its guard, or its wrapper, was killed" {
-	hold job
-	wait_until has_command "$HOLDER"
-	pkill -KILL -P "$HOLDER"
-	ends_with 76 "$HOLDER"
-	hold job
-	wait_until has_command "$HOLDER"
-	kill -KILL "$HOLDER"
-	wait_until is_free job
-	assert_equal "$(ended)" '[[143,"lost"],[143,"wrap died"]]'
-}
-
-@test "log shows the slot of each event of a hold: grant, release, expiry, and break by force" {
-	"$FAIRLOCK" wrap --slots db1,db2 job true
-	"$FAIRLOCK" acquire --slots db1,db2 --lease 1s job >/dev/null
-	wait_until is_free job
-	"$FAIRLOCK" acquire --slots 3 job >/dev/null
-	"$FAIRLOCK" release --force -q --slot 1 job
-	"$FAIRLOCK" wrap --shared job true
-	assert_equal "$(columns EVENT,SLOT job)" \
-		"$(printf '%s %s\n' granted db1 released db1 granted db1 expired db1 granted 1 forced 1 granted - released -)"
-	assert_equal "$(events '|map(.slot)')" '["db1","db1","db1","db1","1","1",null,null]'
-	run -0 "$FAIRLOCK" log job
-	assert_line --index 0 --regexp '^TIME +EVENT +SLOT +WAITED '
-	assert_line --index 1 --regexp ' granted +db1 '
-}
-
-@test "log shows the reason for which a lock was wanted, and sorts by a column" {
-	cli XADD "$key" '*' event granted time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
+@test "log shows the reason for which a lock was wanted, and its slot, and sorts by a column" {
+	cli XADD "$key" '*' event granted slot db1 time ${base}000 by $'db1\t100\tann\tpsql\tmigrate the table' >/dev/null
 	cli XADD "$key" '*' event expired time ${base}001 by $'db1\t100\tann\tpsql' >/dev/null
 	run -0 "$FAIRLOCK" log --noheadings -o COMMAND,REASON -n 1 --sort EVENT job
-	assert_equal "$(events '[0]|[.command, .reason]')" '["psql","migrate the table"]'
-	assert_equal "$(columns EVENT,REASON --sort EVENT job)" $'expired -\ngranted migrate\\x20the\\x20table'
+	assert_equal "$(events '[0]|[.command, .reason, .slot]')" '["psql","migrate the table","db1"]'
+	assert_equal "$(columns EVENT,SLOT,REASON --sort EVENT job)" $'expired - -\ngranted db1 migrate\\x20the\\x20table'
 	run -0 "$FAIRLOCK" log job
+	assert_line --index 0 --regexp '^TIME +EVENT +SLOT +WAITED '
 	refute_output --partial migrate
 }
 

@@ -57,6 +57,7 @@ short() {
 @test "the message about a wrong value of each option, variable and setting is short" {
 	local command option key count=0
 
+	export FAIRLOCK_CONNECT_TIMEOUT=100ms
 	for command in wrap acquire renew release status queue log doctor; do
 		for option in $({ "$FAIRLOCK" $command --help && "$FAIRLOCK" --help; } | sed -nE 's/^  (-.,|   ) --([a-z-]+)\[?[= ][A-Z].*/\2/p'); do
 			run timeout 60 "$FAIRLOCK" $command -u unix:none "--$option=x$word" x true

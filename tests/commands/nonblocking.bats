@@ -8,7 +8,7 @@ load ../lib/one_server
 many_locks() {
 	local i
 
-	for ((i = 1; i <= 1500; i++)); do
+	for ((i = 1; i <= 600; i++)); do
 		echo "HSET fairlock:{free$i} name free$i v 1"
 		echo "XADD fairlock_log:{free$i} 1795230000000-0 event left by h\\t1\\tann\\tsh"
 	done | cli >/dev/null
@@ -50,11 +50,11 @@ END
 		slowly "$FAIRLOCK" $words >printed
 		cmp whole printed
 	done
-	[ "$("$FAIRLOCK" status --all --json | wc -c)" -gt 300000 ]
+	[ "$("$FAIRLOCK" status --all --json | wc -c)" -gt 120000 ]
 }
 
 @test "log --follow waits for the reader of a non-blocking pipe" {
 	many_locks
 	run -124 slowly timeout 5 "$FAIRLOCK" log --raw --noheadings -o NAME --follow
-	assert_equal "${#lines[@]}" 1500
+	assert_equal "${#lines[@]}" 600
 }

@@ -89,7 +89,7 @@ make_all_kinds() {
 @test "a killed holder counts as one expiry, even before the next grant, and a lock that is broken as one break" {
 	counts() { [ "$(metrics job {grants,expiries,breaks,losses}_total)" = "$*" ]; }
 
-	hold -l 6s job
+	hold -l 3s job
 	# Or else the one that dies last might give the lock back.
 	wait_until pgrep -P "$HOLDER"
 	kill_at_once "$(pgrep -P "$HOLDER")" "$HOLDER"

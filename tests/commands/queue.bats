@@ -13,33 +13,27 @@ columns() { "$FAIRLOCK" queue --raw --noheadings -o "$1" "${@:2}"; }
 
 waiting() { [ "$(queue '|map(select(.present))|length')" = "$1" ]; }
 
-# join_queue NUMBER: starts an acquire, which becomes waiter NUMBER in the queue of "job"
-join_queue() {
-	background "$FAIRLOCK" acquire job >"owner.$1"
-	wait_until waiting "$1"
-}
-
 @test "queue shows a waiter's host, user, process, command and presence; --json has the keys of the manual" {
 	"$FAIRLOCK" acquire job
-	LOGNAME=bob join_queue 1
-	"$FAIRLOCK" queue --json job | jq -e --arg host "$(uname -n)" --arg pid $! '.queue[0]
+	LOGNAME=bob join_queue job true
+	"$FAIRLOCK" queue --json job | jq -e --arg host "$(uname -n)" --arg pid "$WAITER" '.queue[0]
 		| .host == $host and .user == "bob" and "\(.pid)" == $pid and (.owner | endswith(":" + $pid))
-		and .command == "fairlock acquire" and .client == "fairlock" and .present == true'
+		and .command == "true" and .client == "fairlock" and .present == true'
 	assert_equal "$(queue '[0]|keys_unsorted|join(" ")')" \
 		'"name position owner host pid user command client mode slots reason waiting_ms present"'
-	kill -KILL $!
+	kill -KILL "$WAITER"
 	wait_until waiting 0
 	assert_equal "$(queue '|map([.client, .present])')" '[["fairlock",false]]'
 }
 
 @test "queue prints a table with headings and a line for each waiter, and its reason if there is one" {
 	"$FAIRLOCK" acquire job
-	join_queue 1
+	join_queue job true
 	run -0 "$FAIRLOCK" queue job
 	[ "${#lines[@]}" -eq 2 ]
 	read -r -a headings <<<"${lines[0]}"
 	[ "${headings[*]}" = "POSITION OWNER USER HOST PID COMMAND WAITING PRESENT" ]
-	[[ ${lines[1]} =~ ^\ +1\ [0-9a-f-]+:$!\ .*\ [0-9]+m?s\ +yes\ *$ ]]
+	[[ ${lines[1]} =~ ^\ +1\ [0-9a-f-]+:$WAITER\ .*\ [0-9]+m?s\ +yes\ *$ ]]
 	lock=job change "w:$(queue '[0].owner' | jq -r .)" by=$'web1\t7\tann\tdeploy\tnew shop'
 	run -0 "$FAIRLOCK" queue job
 	assert_line --partial ' COMMAND REASON '
@@ -66,10 +60,10 @@ join_queue() {
 
 @test "queue shows what each waiter wants: the lock alone, a shared hold, one of so many slots, or of these" {
 	hold job
-	join_waiters job true
-	join_waiters --shared job true
-	join_waiters --slots 3 job true
-	join_waiters --slots 'db1,a"b,c\d,é' job true
+	join_queue job true
+	join_queue --shared job true
+	join_queue --slots 3 job true
+	join_queue --slots 'db1,a"b,c\d,é' job true
 	assert_equal "$(queue '|map([.mode, .slots])')" \
 		'[["exclusive",null],["shared",null],["slots",3],["slots",["db1","a\"b","c\\d","é"]]]'
 	assert_equal "$(columns MODE,SLOTS job)" $'exclusive -\nshared -\nslots 3\nslots db1,a"b,c\\x5cd,é'
@@ -82,29 +76,13 @@ join_queue() {
 	waited_for_300_ms() { [ "$(queue '[0].waiting_ms')" -ge 300 ]; }
 	"$FAIRLOCK" acquire job
 	start=$(date +%s%3N)
-	join_queue 1
+	join_queue job true
 	[ "$(queue '[0].waiting_ms')" -le $(($(date +%s%3N) - start)) ]
 	wait_until waited_for_300_ms
-	join_queue 2
+	join_queue job true
 	lock=job change "w:$(queue '[0].owner' | jq -r .)" by=$'web1\t10\tzoe\tb'
 	lock=job change "w:$(queue '[1].owner' | jq -r .)" by=$'web1\t9\tann\ta'
 	assert_equal "$(columns POSITION --sort user job | xargs)" '2 1'
 	assert_equal "$(columns POSITION --sort PID job | xargs)" '2 1'
 	assert_equal "$(columns POSITION job | xargs)" '1 2'
-}
-
-@test "queue --remove takes out a waiter, which ends with 75, leaves the others in their order, and a holder alone (76)" {
-	local owner pids=() i
-
-	owner=$("$FAIRLOCK" acquire job)
-	for i in 1 2 3; do
-		join_queue $i
-		pids+=($!)
-	done
-	"$FAIRLOCK" queue --remove "$(queue '[1].owner' | jq -r .)" job
-	ends_with 75 "${pids[1]}"
-	[ ! -s owner.2 ]
-	assert_equal "$(queue '|map([.position, .pid])')" "[[1,${pids[0]}],[2,${pids[2]}]]"
-	run -76 "$FAIRLOCK" queue --remove "$owner" job
-	[ "$(cli EXISTS job)" = 1 ]
 }

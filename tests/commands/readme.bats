@@ -6,12 +6,6 @@ load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
 
-# in_folder NAME TEXT: makes a program in this folder
-in_folder() {
-	printf '#!/bin/sh\n%s\n' "$2" >"$1"
-	chmod +x "$1"
-}
-
 # first_command WORD: prints the command on the first screen whose comment begins so
 first_command() { sed -n "/^## /q; s/^\(fairlock .*[^ ]\)  *# $1: .*/\1/p" "$README"; }
 
@@ -165,12 +159,16 @@ from_flock() {
 }
 
 @test "the recipe by hand keeps deploys out, says until when and why, and goes back by the owner id" {
-	local owner
+	local owner by
 
 	code 'By hand.' >script
 	owner=$(PATH=$PWD/bin:$PATH sh script)
+	by=$(LC_ALL=C date -d "$(lock deploy .until | jq -r .)" '+([A-Z][a-z]{2} .. )?%H:%M')
+	by="held by hand until $by, $(id -un)@$(uname -n): postgres 17 upgrade"
 	run -75 bin/fairlock wrap -n deploy true
-	assert_output --regexp "^fairlock: cannot get lock deploy: held by hand until .*, $(id -un)@$(uname -n): postgres 17 upgrade\$"
+	assert_output --regexp "^fairlock: cannot get lock deploy: $by\$"
+	run -75 bin/fairlock acquire -w 100ms deploy
+	assert_output --regexp "^fairlock: cannot get lock deploy: .*; $by\$"
 	bin/fairlock release --owner "$owner" deploy
 	bin/fairlock wrap -n deploy true
 }

@@ -4,9 +4,6 @@
 load ../lib/helpers
 load ../lib/one_server
 
-# reports COUNT: succeeds if so many lines have come into `said`
-reports() { [ "$(wc -l <said)" -ge "$1" ]; }
-
 # ---- --report ----
 
 @test "--report tells place, waiters, time waited, and who holds the lock, at first and every DUR" {
@@ -14,11 +11,10 @@ reports() { [ "$(wc -l <said)" -ge "$1" ]; }
 
 	hold job
 	held_by $'db1\t12\tann\t./job' 180000
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
+	join_queue job true
 	background "$FAIRLOCK" wrap --report 1 job echo mine >out 2>said
 	waiter=$!
-	wait_until reports 3
+	wait_until lines_in said 3
 	assert_regex "$(sed -n 1p said)" "^fairlock: waiting for lock job: place 2 of 2, waited 0s, held by $ann for 3m[0-9s]*$"
 	assert_regex "$(sed -n 3p said)" "^fairlock: waiting for lock job: place 2 of 2, waited [2-9]s, held by $ann for 3m[0-9s]*$"
 	kill "$HOLDER"
@@ -37,8 +33,8 @@ reports() { [ "$(wc -l <said)" -ge "$1" ]; }
 		assert_equal "${#lines[@]}" "$count"
 		[ "$count" -lt 2 ] || assert_line --index 0 --regexp "$first"
 	done <<-'END'
-		CI= 1 wrap -w 1.2 job true
-		CI= 0 wrap -q --report 1 -w 1.2 job true
+		CI= 1 wrap -w 300ms job true
+		CI= 0 wrap -q --report 1 -w 300ms job true
 		CI=true 2 wrap -w 1.2 job true
 		CI=true 2 acquire -w 100ms job
 		CI=true 3 wrap --report 1 -w 1.5 job true
@@ -72,12 +68,10 @@ subscribed() {
 }
 
 @test "a waiter without a terminal tells each outage once, also with --quiet, and nothing when it is over" {
-	local number waiter
+	local number
 
 	hold -l 5m job
-	background "$FAIRLOCK" wrap -q --connect-timeout 300ms job touch ran 2>said
-	waiter=$!
-	wait_until in_queue job 1
+	join_queue -q --connect-timeout 300ms job touch ran
 	for number in 1 2; do
 		go_away
 		wait_until outages "$number"
@@ -88,7 +82,7 @@ subscribed() {
 		outages "$number"
 	done
 	kill "$HOLDER"
-	wait "$waiter"
+	ends_with 0 "$WAITER"
 	outages 2
 	[ -e ran ]
 }
@@ -101,8 +95,7 @@ subscribed() {
 	background "$FAIRLOCK" acquire --reason 'after it' job
 	wait_until in_queue job 1
 	assert_regex "$(cli HVALS 'fairlock:{job}' | grep 'after it')" $'\tfairlock acquire\tafter it$'
-	background "$FAIRLOCK" wrap --reason '' job true SECRET
-	wait_until in_queue job 2
+	join_queue --reason '' job true SECRET
 	assert_regex "$(cli HVALS 'fairlock:{job}' | grep $'\ttrue')" $'\ttrue$'
 	run ! grep -q SECRET <(cli HGETALL 'fairlock:{job}')
 }

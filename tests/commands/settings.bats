@@ -137,7 +137,7 @@ alone() {
 		assert_output --partial "cannot read $conf:1: "
 	done
 	printf 'reason = build # 3\npassword = "a # b"\nurl = unix:%s#1\n' "$gone" >"$conf"
-	run -69 "$FAIRLOCK" wrap x true
+	run -69 "$FAIRLOCK" wrap --connect-timeout 100ms x true
 	assert_output --partial "$gone#1"
 }
 

@@ -67,18 +67,6 @@ stopped() {
 	ended "$(<stubborn)"
 }
 
-@test "release --stop sends the signal of --signal, and SIGKILL after --kill-after" {
-	local began
-
-	holds -s 10 -k 500ms job sh -c 'trap "touch got" USR1; trap "" TERM; touch runs; while :; do sleep 0.1; done'
-	wait_until test -e runs
-	began=$(ms)
-	"$FAIRLOCK" release --stop job
-	[ $(($(ms) - began)) -ge 500 ]
-	ends_with 124 "$HOLDER"
-	[ -e got ]
-}
-
 @test "release --stop --wait DUR ends with 75 if the lock is still held then, and the request stays" {
 	local began
 
@@ -150,18 +138,6 @@ stopped() {
 	nothing_left
 }
 
-# has_count COUNT: the owner holds the lock so many times
-has_count() { [ "$(cli --raw HVALS job)" = "$1" ]; }
-
-@test "only the wrap that took the lock is asked: what runs inside ends with it" {
-	holds job "$FAIRLOCK" wrap job sleep 600
-	wait_until has_count 2
-	"$FAIRLOCK" release --stop job
-	is_free job
-	stopped "$HOLDER" said
-	assert_equal "$(grep -c 'was asked to stop' said)" 1
-}
-
 @test "FAIRLOCK_OWNER does not count for --stop: inside a wrap it asks the wrap of that lock" {
 	background "$FAIRLOCK" wrap job sh -c '"$FAIRLOCK" release --stop --wait 0 job; sleep 600' 2>said
 	stopped $! said
@@ -207,7 +183,7 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	hold job
 	run -0 "$FAIRLOCK" log job
 	refute_output --partial BY
-	join_waiters job true
+	join_queue job true
 	"$FAIRLOCK" queue --remove "$("$FAIRLOCK" queue --raw --noheadings -o OWNER job)" job
 	ends_with 75 "$WAITER"
 	"$FAIRLOCK" release --stop job

@@ -15,8 +15,6 @@ waits() {
 # stands_last PID: the newest of all that wait is this process
 stands_last() { cli ZRANGE 'fairlock_queue:{job}' 0 -1 | grep -q ":$1\$"; }
 
-has_lines() { [ -e order ] && [ "$(wc -l <order)" = "$1" ]; }
-
 # place PID: prints its place in the queue
 place() { "$FAIRLOCK" queue --raw --noheadings -o POSITION,PID job | sed -n "s/ $1\$//p"; }
 
@@ -33,7 +31,7 @@ place() { "$FAIRLOCK" queue --raw --noheadings -o POSITION,PID job | sed -n "s/ 
 	assert_equal "${#lines[@]}" 1
 	assert_equal "$(place "$WAITER")" 2
 	kill "$HOLDER"
-	wait_until has_lines 3
+	wait_until lines_in order 3
 	assert_equal "$(paste -sd ' ' order)" 'plain new behind'
 	wait_until is_free job
 	nothing_left

@@ -77,7 +77,7 @@ priorities() { sed 's/^<\([0-9]*\)>.*/\1/' heard | paste -sd ' '; }
 	listen
 	run -3 with_log env FAIRLOCK_PASSWORD=SECRET "$FAIRLOCK" wrap --syslog job sh -c 'exit 3'
 	run -137 with_log "$FAIRLOCK" wrap --syslog job sh -c 'kill -KILL $$'
-	run -69 with_log "$FAIRLOCK" wrap --syslog -u redis://user:SECRET@127.0.0.1:1 job true
+	run -69 with_log "$FAIRLOCK" wrap --syslog --connect-timeout 100ms -u redis://user:SECRET@127.0.0.1:1 job true
 	heard 'got .*' 'sh under lock job ended with status 3 after .*' 'gave .*' \
 		'got .*' 'sh under lock job was killed by signal KILL after .*' 'gave .*' 'cannot reach redis://user:@127.0.0.1:1: .*'
 	assert_equal "$(priorities)" '14 13 14 14 13 14 11'

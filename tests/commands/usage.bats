@@ -217,15 +217,6 @@ all_refused() {
 	END
 }
 
-@test "-o help lists the columns, without a NAME and a server" {
-	run -0 "$FAIRLOCK" log -o help
-	assert_line 'TOKEN       fencing token, which grows with each grant'
-	run -0 "$FAIRLOCK" status x --output=help
-	assert_line 'STATE       free, held or kept'
-	run -0 "$FAIRLOCK" queue -ohelp
-	assert_line 'POSITION    place in the queue; 1 is next'
-}
-
 @test "options that all commands have may stand before the command" {
 	local options
 	for options in "-u unix:$HOME/other" "-uunix:$HOME/other" "--url unix:$HOME/other" "-q --url=unix:$HOME/other"; do

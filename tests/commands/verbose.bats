@@ -42,23 +42,21 @@ setup_steps() {
 @test "a waiter with -v tells its place, the holder, each message, and that it leaves the queue" {
 	setup_steps
 	hold job
-	background "$FAIRLOCK" wrap job true
-	wait_until in_queue job 1
+	join_queue job true
 	run -75 "$FAIRLOCK" wrap -v -w 200ms job true
 	echo "$output" >said
 	told <(head -n -1 said) "${begin[@]}" "asking for lock job as $id" "$connected" 'waiting for lock job' \
 		"place 2 of 2, waited 0s, held by sleep 600 \(pid $HOLDER, .*\) for [0-9]+m?s" 'leaving the queue'
 	assert_regex "$(tail -n 1 said)" "^fairlock: cannot get lock job: timed out after 200ms; held by sleep 600 \(pid $HOLDER, .*\) for $took$"
-	background "$FAIRLOCK" wrap -v job true 2>said
-	local waiter=$!
-	wait_until in_queue job 2
+	join_queue -v job true
 	kill "$HOLDER"
-	wait "$waiter"
+	ends_with 0 "$WAITER"
 	grep -qE "^${step}heard: granted [0-9]+ 5000 [0-9]+ [0-9a-f]{16}$" said
 	grep -qE "^${step}got lock job after $took, token [0-9]+$" said
 }
 
 @test "each command tells with -v where it has the URL from" {
+	export FAIRLOCK_CONNECT_TIMEOUT=100ms
 	for command in acquire renew release status queue log doctor; do
 		run "$FAIRLOCK" "$command" -v -u unix:/nowhere $([[ $command != re* ]] || echo --owner 1:1) job
 		assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"

@@ -5,7 +5,7 @@ load ../lib/one_server
 # ---- Hold and end ----
 
 @test "wrap holds the lock while COMMAND runs, renews it long before it would have to stop COMMAND, and frees it afterwards" {
-	run -0 "$FAIRLOCK" wrap -l 6s job -- sh -c 'sleep 6; "$FAIRLOCK" status -q job && echo held'
+	run -0 "$FAIRLOCK" wrap -l 4s job -- sh -c 'sleep 4; "$FAIRLOCK" status -q job && echo held'
 	assert_output held
 	run -1 "$FAIRLOCK" status -q job
 	nothing_left
@@ -144,35 +144,15 @@ END
 	assert_output --regexp '^True 0 '
 }
 
-@test "COMMAND finds name, owner, token and enclosing holds in variables" {
-	"$FAIRLOCK" wrap job sh -c 'echo "$FAIRLOCK_NAME $FAIRLOCK_OWNER $FAIRLOCK_TOKEN $FAIRLOCK_HELD"; "$FAIRLOCK" status --json job' >got
-	assert_equal "$(head -n 1 got)" "$(sed 1d got | jq -r '.locks[0] | "job \(.owner) \(.token) \(.owner)"')"
-}
-
 @test "FAIRLOCK_WAITED_MS is how long wrap waited, whatever was inherited" {
-	local waiter
-
 	FAIRLOCK_WAITED_MS=old run -0 "$FAIRLOCK" wrap job -c 'echo "$FAIRLOCK_WAITED_MS"'
 	[[ $output =~ ^[0-9]+$ ]]
 	hold job
-	background "$FAIRLOCK" wrap --also a job -c 'echo "$FAIRLOCK_WAITED_MS"' >waited
-	waiter=$!
-	wait_until in_queue job 1
+	join_queue --also a job -c 'echo "$FAIRLOCK_WAITED_MS"'
 	sleep 0.3
 	kill -TERM "$HOLDER"
-	ends_with 0 "$waiter"
-	[ "$(cat waited)" -ge 300 ]
-}
-
-@test "wrap --url passes the URL to inner calls, without a password" {
-	local url=$FAIRLOCK_URL
-
-	cli CONFIG SET requirepass secret >/dev/null
-	unset FAIRLOCK_URL
-	FAIRLOCK_PASSWORD=secret run -0 "$FAIRLOCK" wrap -u "$url" --password-file <(echo secret) job sh -c 'echo "$FAIRLOCK_URL"; "$FAIRLOCK" wrap job echo inner'
-	cli -a secret --no-auth-warning CONFIG SET requirepass '' >/dev/null
-	assert_line "$url"
-	assert_line inner
+	ends_with 0 "$WAITER"
+	[ "$(<out)" -ge 300 ]
 }
 
 @test "no variable stands for an option that says what a lock is for or who holds it" {
@@ -225,44 +205,6 @@ END
 	[ "$(cli PTTL job)" -gt 0 ]
 }
 
-# ---- A busy lock ----
-
-@test "wrap -n ends with 75 at once if the lock is busy, names the holder, and leaves no trace; -q says nothing" {
-	hold job
-	cli DEL fairlock_log:{job} >/dev/null
-	run -75 "$FAIRLOCK" wrap -n job true
-	assert_output --partial 'cannot get lock job: held by sleep 600'
-	run -0 "$FAIRLOCK" wrap -n -q -E 0 job true
-	refute_output
-	assert_equal "$(cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job} fairlock_log:{job})" 0
-}
-
-@test "a waiter leaves the queue when its --wait is over, and -E changes the status" {
-	hold job
-	run -9 "$FAIRLOCK" wrap -w 50ms -E 9 job true
-	assert_output --regexp '^fairlock: cannot get lock job: timed out after 50ms; held by sleep 600 .* for [0-9]+m?s$'
-	assert_equal "$(cli EXISTS redisson_lock_queue:{job} redisson_lock_timeout:{job})" 0
-}
-
-# stands_first PID: succeeds if this process is the first waiter in the queue
-stands_first() { [ "$(cli --raw ZRANGE "fairlock_queue:{job}" 0 0 | sed 's/.*://')" = "$1" ]; }
-
-@test "wrap --max-queue counts only waiters that are present" {
-	local waiter
-
-	hold job
-	run -75 "$FAIRLOCK" wrap --max-queue 0 job true
-	assert_output --partial 'the queue is full'
-	background "$FAIRLOCK" wrap --max-queue 1 job true
-	waiter=$!
-	wait_until in_queue job 1
-	run -75 "$FAIRLOCK" wrap --max-queue 1 job true
-	kill -KILL "$waiter"
-	wait_until nobody_present job
-	background "$FAIRLOCK" wrap --max-queue 1 job true
-	wait_until stands_first $! # before that, the dead waiter does
-}
-
 # ---- Signals ----
 
 @test "a signal takes a waiter out of the queue and ends it" {
@@ -296,10 +238,4 @@ END
 	ends_with 7 $!
 	assert_equal "$(paste -sd ' ' trace)" 'ready term held'
 	is_free job
-}
-
-@test "wrap leaves a daemon alone that COMMAND has left behind" {
-	"$FAIRLOCK" wrap job sh -c 'setsid sleep 77 >/dev/null 2>&1 & echo $! >pid'
-	is_free job
-	kill "$(cat pid)"
 }

@@ -36,7 +36,7 @@ all_well() {
 	dead=$HOLDER
 	join_holders --slots 2 job
 	id=$(id_of "$dead")
-	join_waiters --slots 2 job sh -c 'echo "$FAIRLOCK_SLOT $FAIRLOCK_TOKEN" >slot'
+	join_queue --slots 2 job sh -c 'echo "$FAIRLOCK_SLOT $FAIRLOCK_TOKEN" >slot'
 	guard=$(pgrep -P "$dead")
 	kill_at_once "$dead" "$guard" $(pgrep -P "$guard") # as when their machine is lost
 	end=$(ends_of "$id")
@@ -124,7 +124,7 @@ all_hold_on() {
 	write_section
 	three_hold -l 20s --slots 3
 	for i in {1..6}; do
-		join_waiters --slots 3 job ./section "$i" 0.1 slot
+		join_queue --slots 3 job ./section "$i" 0.1 slot
 		wrappers+=("$WAITER")
 	done
 	stop_server
@@ -203,7 +203,7 @@ is_handed() {
 	PIDS=()
 	owner=$("$FAIRLOCK" acquire -l 5m job)
 	for i in {1..60}; do
-		join_waiters --shared job sh -c "echo $i >>order; exec sleep 600"
+		join_queue --shared job sh -c "echo $i >>order; exec sleep 600"
 		PIDS[i]=$WAITER
 	done
 	for pid in "${PIDS[20]}" "${PIDS[21]}"; do stop "$pid"; done

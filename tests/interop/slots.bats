@@ -7,7 +7,7 @@ load ../lib/holders
 
 # shell_wants WORD OPTION...: a waiter with these options, which writes WORD into `trace` when it is granted
 shell_wants() {
-	join_waiters "${@:2}" job sh -c "echo $1 >>trace; sleep 0.02"
+	join_queue "${@:2}" job sh -c "echo $1 >>trace; sleep 0.02"
 }
 
 # ends_with_76 PID...: these wraps have lost the lock

@@ -268,10 +268,10 @@ in_queue() { [ "$(all_waiting "$1")" = "$2" ]; }
 
 # all_waiting NAME: how many wait: ours, and Redisson's, which stand in its list beside the markers of ours
 all_waiting() {
-	local listed
+	local lock=$1 listed
 
-	listed=$(cli --raw LRANGE "redisson_lock_queue:{$1}" 0 -1 | grep -vcE '^(fairlock:[0-9]+)?$')
-	echo $(($(cli ZCARD "fairlock_queue:{$1}") + listed))
+	listed=$(cli --raw LRANGE "redisson_lock_queue:$(braced)" 0 -1 | grep -vcE '^(fairlock:[0-9]+)?$')
+	echo $(($(cli ZCARD "fairlock_queue:$(braced)") + listed))
 }
 
 # is_free NAME: succeeds if the server has no holder of the lock
@@ -283,6 +283,17 @@ hold() {
 	background "$FAIRLOCK" wrap "$@" sleep 600
 	HOLDER=$!
 	wait_until "$FAIRLOCK" status -q "${!#}"
+}
+
+# join_queue WORD...: `wrap WORD...` waits for `job` behind the others. Sets WAITER, its process id.
+# Its output is added to `out`, its messages to `said`.
+join_queue() {
+	local before
+
+	before=$(all_waiting job)
+	background "$FAIRLOCK" wrap "$@" >>out 2>>said
+	WAITER=$!
+	wait_until in_queue job $((before + 1))
 }
 
 # held_by DESCRIPTION [MS]: has the server say that this process has held `job` for so long

@@ -19,17 +19,6 @@ join_holders() {
 	wait_until has_holders $((before + 1)) "${!#}"
 }
 
-# join_waiters WORD... NAME COMMAND...: `wrap` waits behind the others. Sets WAITER.
-join_waiters() {
-	local before
-
-	before=$(all_waiting job)
-	background "$FAIRLOCK" wrap "$@" 2>>said
-	# shellcheck disable=SC2034 # for the test
-	WAITER=$!
-	wait_until in_queue job $((before + 1))
-}
-
 # let_go PID: ends COMMAND of this wrap, and so the hold
 let_go() {
 	kill -TERM "$1"

@@ -100,17 +100,6 @@ start_in_folder() {
 	start_server "$@"
 }
 
-# join_queue WORD...: `wrap WORD...` waits for `job` behind the others. Sets WAITER, its process id.
-# Its output is added to `out`, its messages to `said`.
-join_queue() {
-	local before
-
-	before=$(all_waiting job)
-	background "$FAIRLOCK" wrap "$@" >>out 2>>said
-	WAITER=$!
-	wait_until in_queue job $((before + 1))
-}
-
 # wait_behind_holder WORD...: HOLDER holds `job`, and `wrap WORD...` is the first waiter
 wait_behind_holder() {
 	hold job

@@ -57,13 +57,6 @@ named() {
 	esac
 }
 
-# waiting NAME COUNT: so many wait, all of ours
-waiting() {
-	local lock=$1
-
-	[ "$(cli ZCARD "fairlock_queue:$(braced)")" = "$2" ]
-}
-
 # holders_are COUNT NAME: so many hold the lock
 holders_are() { [ "$("$FAIRLOCK" status --raw --noheadings -o HOLDS "$2" | wc -l)" = "$1" ]; }
 
@@ -78,10 +71,10 @@ use_all() {
 	run -75 "$FAIRLOCK" wrap -n "$name" true
 	background "$FAIRLOCK" wrap "$name" true
 	waiter=$!
-	wait_until waiting "$name" 1
+	wait_until in_queue "$name" 1
 	background "$FAIRLOCK" acquire --while-pid $$ "$name" >/dev/null
 	other=$!
-	wait_until waiting "$name" 2
+	wait_until in_queue "$name" 2
 	"$FAIRLOCK" status "$name"
 	"$FAIRLOCK" log --plot "$name"
 	run -0 "$FAIRLOCK" queue --raw --noheadings -o OWNER "$name"
@@ -103,7 +96,7 @@ use_all() {
 	"$FAIRLOCK" wrap --slots 2 --min-hold 10s "$name" true
 	background "$FAIRLOCK" wrap --slots 2 "$name" true
 	waiter=$!
-	wait_until waiting "$name" 1
+	wait_until in_queue "$name" 1
 	"$FAIRLOCK" renew --owner "$owner" "$name"
 	"$FAIRLOCK" status "$name"
 	"$FAIRLOCK" queue "$name"

@@ -32,11 +32,14 @@ recipe() {
 	echo "$line"
 }
 
-# program NAME TEXT: makes a program that a recipe runs
-program() {
-	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
-	chmod +x "bin/$1"
+# in_folder NAME TEXT: makes a program in this folder
+in_folder() {
+	printf '#!/bin/sh\n%s\n' "$2" >"$1"
+	chmod +x "$1"
 }
+
+# program NAME TEXT: makes a program that a recipe finds in PATH
+program() { in_folder "bin/$1" "$2"; }
 
 # as_cron RUNNER COMMAND: runs it as cron does, without a terminal and with next to nothing in the
 # environment

@@ -24,12 +24,6 @@ all_end() {
 	done
 }
 
-# in_folder NAME TEXT: makes a shell script in this folder
-in_folder() {
-	printf '#!/bin/sh\n%s\n' "$2" >"$1"
-	chmod +x "$1"
-}
-
 @test "build-site builds alone, and inside its own lock when it releases" {
 	program make 'echo "made $1"'
 	installs build-site

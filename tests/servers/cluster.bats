@@ -264,7 +264,7 @@ job_is_gone() { ! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | gre
 		join_holders -l 20s --slots 3 job
 		pids+=("$HOLDER")
 	done
-	join_waiters --connect-timeout 10s --slots 3 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
+	join_queue --connect-timeout 10s --slots 3 job sh -c 'echo "$FAIRLOCK_SLOT" >slot'
 	move_slot "$SLOT" "$OTHER"
 	use_cluster
 	wait_until in_queue job 1
@@ -282,7 +282,7 @@ job_is_gone() { ! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | gre
 	join_holders -l 20s --slots 2 job
 	first=$HOLDER
 	join_holders -l 20s --slots 2 job
-	join_waiters --connect-timeout 10s job touch alone
+	join_queue --connect-timeout 10s job touch alone
 	open_slot "$SLOT" "$OTHER"
 	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
 		move_keys "$SLOT" "$OTHER" "$key"

@@ -162,7 +162,7 @@ start_wrong_sentinel() {
 		first=$HOLDER
 		join_holders -l 20s $kind job
 		second=$HOLDER
-		join_waiters job touch ran
+		join_queue job touch ran
 		fail_over
 		wait_until in_queue job 1
 		wait_until has_holders 2
