@@ -1163,22 +1163,7 @@ static enum client_event fail_connection(struct client *client, enum status stat
 
 /* ---- The server refuses ---- */
 
-/* A server does not say which key or channel it denied. Lists those that the request needs; ""
- * if the server has denied none of them. */
-static void list_names(const struct client *client, const char *text, char *names, size_t size)
-{
-	const struct request *request = &client->request;
-	size_t length = 0;
-
-	*names = '\0';
-	if (strstr(text, " key") && request->script)
-		for (int i = 0; i < request->keys && length < size; i++)
-			length += (size_t)snprintf(names + length, size - length, " %s",
-						   request->argv[i]);
-	else if (strstr(text, " channel") && client->channel_count > 0)
-		snprintf(names, size, " %s", client->channels[0]);
-}
-
+/* A server does not say which key or channel it denied. */
 static void tell_denied(struct client *client, bool is_key)
 {
 	const char *name = is_key ? client->request.argv[0] : client->channels[0];
@@ -1244,17 +1229,17 @@ static enum client_event refused_for_now(struct client *client, const char *text
  * else CLIENT_REFUSED. of_subscription: it does not answer the request. */
 static enum client_event refused(struct client *client, const char *text, bool of_subscription)
 {
-	char shown[SHORT_MAX_BYTES], names[1024] = "";
+	const bool of_key = strstr(text, " key") && client->request.script;
+	const bool of_channel = strstr(text, " channel") && client->channel_count > 0;
 	enum client_event event = CLIENT_REFUSED;
 	struct server_error error;
+	char shown[SHORT_MAX_BYTES];
 
 	server_error_read(&error, client->connection.server, text);
-	if (error.status == STATUS_REFUSED)
-		list_names(client, text, names, sizeof(names));
 	if (error.status == STATUS_UNAVAILABLE)
 		event = refused_for_now(client, text, &error, of_subscription);
-	else if (*names)
-		tell_denied(client, strstr(text, " key") && client->request.script);
+	else if (error.status == STATUS_REFUSED && (of_key || of_channel))
+		tell_denied(client, of_key);
 	else if (strstr(text, "WRONGTYPE") && client->request.script)
 		fail(&client->error, STATUS_CONFIG,
 		     "cannot use the name %s: it is in use by something that is no lock",
@@ -1266,8 +1251,7 @@ static enum client_event refused(struct client *client, const char *text, bool o
 		connection_tell_trouble(&client->connection, &client->error);
 		client->phase = REQUEST_NONE;
 	}
-	message_step(client->connection.story.messenger, "the server says: %s%s%s", text,
-		     *names ? "; needed:" : "", names);
+	message_step(client->connection.story.messenger, "the server says: %s", text);
 	return event;
 }
 
