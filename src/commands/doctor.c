@@ -579,8 +579,8 @@ static int check_named(struct diagnosis *all, struct error *err)
 	struct client client;
 	int result = 0;
 
-	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	client.connection.story.messenger = invocation->messenger;
+	client_init(&client, invocation->server, invocation->messenger,
+		    invocation->options->connect_timeout_ms);
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
 		result = check_lock(all, invocation->argv[i], &client, err);
 	client_close(&client);

@@ -401,7 +401,7 @@ static int fetch_events(struct reader *r, struct history *history, struct logged
 	wire_add(&request, lock->after, query->since, r->table ? "0" : "1");
 	request.question = "for the log of lock";
 	request.about = keys->shown;
-	if (client_ask(client, &request, err) < 0)
+	if (client_ask(client, &request, NEVER_MS, err) < 0)
 		return -1;
 	reply = client->reply;
 	history->now_ms = event_number(reply_text(reply, 1));
@@ -539,8 +539,8 @@ static int run(struct reader *r, struct error *err)
 	const struct options *options = r->invocation->options;
 	int result = 0;
 
-	client_init(&r->client, r->invocation->server, options->connect_timeout_ms);
-	r->client.connection.story.messenger = r->invocation->messenger;
+	client_init(&r->client, r->invocation->server, r->invocation->messenger,
+		    options->connect_timeout_ms);
 	if (r->keys)
 		result = note_lock(r, r->invocation->argv[0], &r->client, err);
 	if (result == 0)

@@ -70,14 +70,6 @@ static void sort(struct lock_list *names)
 	names->count = kept;
 }
 
-static int ask(struct client *client, const struct request *request, int64_t until_ms,
-	       struct error *err)
-{
-	return client_call(client, request,
-			   earliest(clock_ms() + client->connection.timeout_ms, until_ms), false,
-			   err);
-}
-
 /* Moves on to the next step. A real server's cursor is a number, and differs from the one before;
  * the first step may be the last one. */
 static int move_cursor(char cursor[24], const char *next)
@@ -105,7 +97,7 @@ static int scan(struct lock_list *keys, enum lock_part part, struct client *clie
 	};
 
 	do {
-		if (ask(client, &request, until_ms, err) < 0)
+		if (client_ask(client, &request, until_ms, err) < 0)
 			return -1;
 		const struct redisReply *found = reply_at(client->reply, 1);
 
@@ -150,7 +142,7 @@ static int add_lock(struct lock_list *names, enum lock_part part, const char *ke
 		snprintf(guess, sizeof(guess), "%s", end);
 	if (part == LOCK_LOG && !is_name_of(guess, end))
 		return 0;
-	if (ask(client, &request, until_ms, err) == 0)
+	if (client_ask(client, &request, until_ms, err) == 0)
 		name = reply_string(client->reply);
 	else if (part == LOCK_STATE || err->status != STATUS_CONFIG)
 		return -1;
@@ -267,7 +259,7 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		const struct request request = {.argv = {"PTTL", all[i]}, .argc = 2};
 
-		if (ask(client, &request, NEVER_MS, err) < 0)
+		if (client_ask(client, &request, NEVER_MS, err) < 0)
 			return err->status == STATUS_REFUSED ? 0 : -1;
 		if (reply_integer(client->reply) != -2)
 			return 0;
@@ -293,10 +285,10 @@ enum grants grants_ask(struct client *client, struct error *why)
 	const struct request insert = {
 		.argv = {"LINSERT", "redisson_lock_queue:{fairlock-doctor}", "BEFORE", "", ""},
 		.argc = 5};
-	int result = ask(client, &script, NEVER_MS, why);
+	int result = client_ask(client, &script, NEVER_MS, why);
 
 	if (result < 0 && why->status == STATUS_BUG && !client->connection.handshake.is_cluster)
-		result = ask(client, &insert, NEVER_MS, why);
+		result = client_ask(client, &insert, NEVER_MS, why);
 	if (result == 0)
 		return GRANTS_LOCKS;
 	return why->status == STATUS_UNAVAILABLE ? GRANTS_NONE : GRANTS_NOT_KNOWN;

@@ -1019,7 +1019,6 @@ static void begin(struct waiting *w)
 		w->until_ms = (wait->from_ms ? wait->from_ms : w->lock->place.wanted_ms) +
 			      wait->options->wait_ms + 1;
 	w->client->keen = true;
-	w->client->connection.story.messenger = wait->messenger;
 	wire_channel(&w->lock->keys, w->lock->request, channel);
 	client_subscribe(w->client, channel);
 	ask(w);

@@ -106,7 +106,7 @@ static void connection_tell_trouble(struct connection *connection, const struct 
 	if (strcmp(error->text, story->trouble) == 0)
 		return;
 	strcpy(story->trouble, error->text);
-	message_step(story->messenger, "%s", error->text);
+	message_step(connection->messenger, "%s", error->text);
 }
 
 /* The server has greeted us. Where there may be several, the endpoint says which one it is. */
@@ -123,7 +123,7 @@ static void tell_connection(struct connection *connection)
 	story->trouble[0] = '\0';
 	if (!is_one)
 		snprintf(port, sizeof(port), ":%u", connection->endpoint.port);
-	message_step(story->messenger, "connected to %s%s after %s",
+	message_step(connection->messenger, "connected to %s%s after %s",
 		     is_one ? server_shown(server) : connection->endpoint.host, port, took);
 }
 
@@ -503,7 +503,7 @@ static enum client_event take_greeting(struct connection *connection, const redi
 	enum client_event event;
 
 	if (reply->type == REDIS_REPLY_ERROR)
-		message_step(connection->story.messenger, "the server says: %s", reply->str);
+		message_step(connection->messenger, "the server says: %s", reply->str);
 	handshake->due--;
 	event = handshake->to_sentinel ? take_from_sentinel(connection, reply)
 				       : take_from_server(connection, reply);
@@ -602,7 +602,7 @@ static enum client_event start_local(struct connection *connection)
 	if (local_server_start(connection->local_folder, &connection->error) < 0)
 		return round_lost(connection);
 	if (!connection->awaited)
-		message_step(connection->story.messenger, "no private server runs; starting one");
+		message_step(connection->messenger, "no private server runs; starting one");
 	if (connection_await(connection))
 		return CLIENT_NOTHING;
 	local_server_failure(connection->local_folder, &connection->error);
@@ -962,10 +962,12 @@ void connection_forget(struct connection *connection)
 
 /* ==== Requests ==== */
 
-void client_init(struct client *client, const struct server *server, int64_t timeout_ms)
+void client_init(struct client *client, const struct server *server, struct messenger *messenger,
+		 int64_t timeout_ms)
 {
 	*client = (struct client){
 		.connection = {.server = server,
+			       .messenger = messenger,
 			       .timeout_ms = timeout_ms,
 			       .back_off_max_ms = BACK_OFF_MAX_MS,
 			       .fd = -1,
@@ -1251,7 +1253,7 @@ static enum client_event refused(struct client *client, const char *text, bool o
 		connection_tell_trouble(&client->connection, &client->error);
 		client->phase = REQUEST_NONE;
 	}
-	message_step(client->connection.story.messenger, "the server says: %s", text);
+	message_step(client->connection.messenger, "the server says: %s", text);
 	return event;
 }
 
@@ -1447,7 +1449,7 @@ static bool has_greeted(const struct client *client)
 static bool is_idle(const struct client *client)
 {
 	return client->connection.stage == CONNECTION_DOWN && !client_has_request(client) &&
-	       client->channel_count == 0 && !client->eager;
+	       client->channel_count == 0;
 }
 
 /* Only the greeting tells whether the server is the cluster that a list is for, and whether it has
@@ -1510,7 +1512,7 @@ static void tell_absence(struct client *client)
 	static const char words[] = "; trying again";
 	char text[4 * MESSAGE_CHARACTERS + 1];
 
-	if (!story->messenger || story->messenger->verbose || story->told_absence ||
+	if (!connection->messenger || connection->messenger->verbose || story->told_absence ||
 	    !client->keen || client->ever_answered || !client->error.status ||
 	    !connection->awaited || clock_ms() < from_ms + ABSENCE_MS || !isatty(STDERR_FILENO))
 		return;
@@ -1615,8 +1617,7 @@ static enum client_event step_without_sigpipe(struct client *client)
 	return event;
 }
 
-/* Returns 0 when one of the events has come, a bit each; without any, when the server has greeted
- * us. */
+/* Returns 0 when one of the events has come, a bit each. */
 static int await(struct client *client, unsigned events, int64_t until_ms, bool patient,
 		 struct error *err)
 {
@@ -1625,7 +1626,7 @@ static int await(struct client *client, unsigned events, int64_t until_ms, bool 
 	for (;;) {
 		enum client_event event = step_without_sigpipe(client);
 
-		if (events ? events & 1u << event : has_greeted(client))
+		if (events & 1u << event)
 			return 0;
 		if (is_over(client, event, patient)) {
 			*err = client->error;
@@ -1648,7 +1649,7 @@ static int await(struct client *client, unsigned events, int64_t until_ms, bool 
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err)
 {
-	const struct messenger *messenger = client->connection.story.messenger;
+	const struct messenger *messenger = client->connection.messenger;
 	char took[DURATION_MAX_BYTES];
 	int result;
 
@@ -1668,15 +1669,12 @@ int client_call(struct client *client, const struct request *request, int64_t un
 	return result;
 }
 
-int client_ask(struct client *client, const struct request *request, struct error *err)
+int client_ask(struct client *client, const struct request *request, int64_t until_ms,
+	       struct error *err)
 {
-	return client_call(client, request, clock_ms() + client->connection.timeout_ms, false, err);
-}
+	const int64_t latest_ms = clock_ms() + client->connection.timeout_ms;
 
-int client_connect(struct client *client, int64_t until_ms, struct error *err)
-{
-	client->eager = true;
-	return await(client, 0, until_ms, false, err);
+	return client_call(client, request, earliest(latest_ms, until_ms), false, err);
 }
 
 void client_finish(struct client *client, int64_t until_ms)

@@ -70,7 +70,6 @@ struct route {
 
 /* The client tells people of a server that is away, and with --verbose of each step. */
 struct connection_story {
-	const struct messenger *messenger; /* NULL: nothing is told */
 	int64_t begun_ms;  /* when the first attempt for the next connection began, or 0 */
 	bool has_greeted;  /* a server has greeted us, on this connection or before */
 	bool told_absence; /* that a server is awaited which is not there yet */
@@ -81,6 +80,7 @@ struct connection_story {
  * sentinels, redirections, the greeting, and the pauses between attempts. One socket at a time. */
 struct connection {
 	const struct server *server;
+	struct messenger *messenger; /* is told the steps; NULL: none is */
 	int64_t timeout_ms;
 	int64_t back_off_max_ms;
 	enum connection_stage stage;
@@ -170,8 +170,7 @@ struct traffic {
 struct client {
 	struct connection connection;
 	struct traffic traffic;
-	bool eager; /* connects also when there is nothing to ask */
-	bool keen;  /* a server that is not there yet, or loads its data, has the whole timeout */
+	bool keen; /* a server that is not there yet, or loads its data, has the whole timeout */
 	struct request request;
 	enum request_phase phase;
 	bool retried;       /* the request was sent before, perhaps over an earlier connection */
@@ -187,9 +186,10 @@ struct client {
 	struct error error;
 };
 
-/* Nothing is connected until a request is made. timeout_ms bounds an attempt to connect and a reply
- * that is due. What happens is told to client->connection.story.messenger, if that is set. */
-void client_init(struct client *client, const struct server *server, int64_t timeout_ms);
+/* Nothing is connected until a request is made. The messenger, which may be NULL, is told what
+ * happens. timeout_ms bounds an attempt to connect and a reply that is due. */
+void client_init(struct client *client, const struct server *server, struct messenger *messenger,
+		 int64_t timeout_ms);
 
 /* Closes this process's end without telling the server anything. */
 void client_close(struct client *client);
@@ -235,9 +235,6 @@ void connection_forget(struct connection *connection);
 
 /* ---- For commands that do one thing: these wait ---- */
 
-/* Connects and greets, with the patience of client_call. */
-int client_connect(struct client *client, int64_t until_ms, struct error *err);
-
 /* Makes the request and waits until until_ms for its reply. Tries again while the server is getting
  * ready (a private server that starts, a master or a slot on its way to another place), and after a
  * connection that broke; patient: whatever the server is away for. Returns 0 with client->reply, or
@@ -245,8 +242,9 @@ int client_connect(struct client *client, int64_t until_ms, struct error *err);
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err);
 
-/* The same within the client's timeout, without patience. */
-int client_ask(struct client *client, const struct request *request, struct error *err);
+/* The same without patience, and within the client's timeout at the latest. */
+int client_ask(struct client *client, const struct request *request, int64_t until_ms,
+	       struct error *err);
 
 /* Waits until until_ms for a message, or for the connection to be lost. There is no request.
  * Returns -1 if the server refuses the subscription. */

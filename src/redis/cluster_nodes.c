@@ -26,22 +26,17 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 	return i;
 }
 
-static void begin_client(const struct cluster_nodes *nodes, struct client *client,
-			 const struct server *server)
-{
-	client_init(client, server, nodes->timeout_ms);
-	client->connection.story.messenger = nodes->messenger;
-}
-
-/* Adds a node with the user, the password and the TLS files of `like`; without a host it is `like`
- * itself, on its unix socket. */
-static void add(struct cluster_nodes *nodes, const struct server *like,
+/* Adds a node with the user, the password and the TLS files of the seed's server; without a host it
+ * is that server itself, on its unix socket. */
+static void add(struct cluster_nodes *nodes, const struct client *seed,
 		const struct endpoint *endpoint)
 {
+	const struct server *like = seed->connection.server;
 	const bool is_ipv6 = strchr(endpoint->host, ':') != NULL;
 	struct cluster_node *node = &nodes->list[nodes->count++];
 
-	begin_client(nodes, &node->client, &node->server);
+	client_init(&node->client, &node->server, seed->connection.messenger,
+		    seed->connection.timeout_ms);
 	node->server = *like;
 	node->endpoint = *endpoint;
 	if (!*endpoint->host)
@@ -81,21 +76,20 @@ static int no_memory(struct error *err)
 	return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s", strerror(ENOMEM));
 }
 
-/* Notes what the reply of CLUSTER SLOTS says. The nodes have the user and password of `like`. */
-static int read_owners(struct cluster_nodes *nodes, const struct client *client,
-		       const struct server *like, struct error *err)
+/* Notes what the reply of CLUSTER SLOTS says. */
+static int read_owners(struct cluster_nodes *nodes, const struct client *seed, struct error *err)
 {
 	struct endpoint master;
 
-	for (size_t i = 0; i < reply_count(client->reply); i++) {
-		const struct redisReply *range = reply_at(client->reply, i);
+	for (size_t i = 0; i < reply_count(seed->reply); i++) {
+		const struct redisReply *range = reply_at(seed->reply, i);
 
-		if (!read_range(range, &client->connection.endpoint, &master))
+		if (!read_range(range, &seed->connection.endpoint, &master))
 			return reply_nonsense(err);
 		const size_t place = find(nodes, &master);
 
 		if (place == nodes->count)
-			add(nodes, like, &master);
+			add(nodes, seed, &master);
 		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
 		     slot++)
 			nodes->owners[slot] = (uint16_t)(place + 1);
@@ -120,19 +114,21 @@ static int find_masters(struct cluster_nodes *nodes, struct client *seed, int64_
 	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
 	if (!nodes->list || !nodes->owners)
 		return no_memory(err);
-	return read_owners(nodes, seed, seed->connection.server, err);
+	return read_owners(nodes, seed, err);
 }
 
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
-		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
+		       struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
 		       struct error *err)
 {
+	/* whatever it may do, a user may say this, which goes with the greeting */
+	static const struct request hello = {.argv = {"HELLO"}, .argc = 1};
 	struct client seed;
 	int result;
 
-	*nodes = (struct cluster_nodes){.messenger = messenger, .timeout_ms = timeout_ms};
-	begin_client(nodes, &seed, server);
-	result = client_connect(&seed, until_ms, err);
+	*nodes = (struct cluster_nodes){.messenger = messenger};
+	client_init(&seed, server, messenger, timeout_ms);
+	result = client_call(&seed, &hello, until_ms, false, err);
 	if (result == 0 && !seed.connection.handshake.is_cluster) {
 		nodes->list = calloc(1, sizeof(*nodes->list));
 		if (nodes->list) {
