@@ -677,11 +677,10 @@ static int check_node(struct diagnosis *all, struct client *client, struct error
 static int run_checks(struct diagnosis *all, struct error *err)
 {
 	const struct invocation *invocation = all->invocation;
-	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
 	struct cluster_nodes *nodes = &all->nodes;
 
-	if (cluster_nodes_open(nodes, invocation->server, invocation->messenger, timeout_ms,
-			       clock_ms() + timeout_ms, err) < 0)
+	if (cluster_nodes_open(nodes, invocation->server, invocation->messenger,
+			       invocation->options->connect_timeout_ms, false, err) < 0)
 		return -1;
 	if (nodes->count == 0)
 		return 0;

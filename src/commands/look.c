@@ -70,11 +70,10 @@ static int look_at_named(struct look *look, struct error *err)
 static int look_at_all(struct look *look, struct error *err)
 {
 	const struct invocation *invocation = look->invocation;
-	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
 	struct cluster_nodes nodes;
 	int result = cluster_nodes_open(&nodes, invocation->server,
-					look->is_watched ? NULL : invocation->messenger, timeout_ms,
-					clock_ms() + timeout_ms, err);
+					look->is_watched ? NULL : invocation->messenger,
+					invocation->options->connect_timeout_ms, false, err);
 
 	if (result == 0)
 		result = for_each_lock(&nodes, LOCK_STATE, NEVER_MS, ask_or_pass, look, err);

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/options.h"
-#include "lock/lock_list.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 
@@ -76,8 +75,8 @@ static int take_by_hand(struct owner_call *call, const char *verb, struct error 
 	const bool is_person = isatty(STDIN_FILENO) && getpgrp() == getpid();
 
 	call->client.keen = is_person;
-	if ((is_person || lock_list_is_reachable(call->invocation->server)) &&
-	    find_by_hand(call, err) < 0 && is_person)
+	call->client.connection.starts_none = !is_person;
+	if (find_by_hand(call, err) < 0 && is_person)
 		return -1;
 	if (!is_person || !**call->by_hand)
 		return say_who_you_are(call, verb, err);

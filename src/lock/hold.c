@@ -240,12 +240,12 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	struct request request;
 	enum release_outcome outcome;
 
-	/* a renewal that is not answered soon never will be: the connection is no good */
-	if (clock_ms() < hold->ends_ms)
-		client_finish(&hold->client,
-			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
-	else
-		client_cancel(&hold->client); /* one that has not left must not leave now */
+	/* A renewal that is not answered soon never will be: the connection is no good. One that
+	 * has not left must not leave behind the end. */
+	client_cancel(&hold->client,
+		      clock_ms() < hold->ends_ms
+			      ? clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS)
+			      : 0);
 	wire_release(&hold->lock, &request);
 	if (client_call(&hold->client, &request, until_ms, true, err) < 0 ||
 	    lock_read_release(hold->client.reply, &outcome, err) < 0)
@@ -368,7 +368,7 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 		if (hold->state == HOLD_HELD) {
 			release_and_tell(hold, earliest(until_ms, hold->ends_ms));
 		} else if (hold->state == HOLD_EXPIRED) {
-			client_cancel(&hold->client);
+			client_cancel(&hold->client, 0);
 			wire_release(&hold->lock, &request);
 			client_call(&hold->client, &request, clock_ms() + LEAST_MS, false,
 				    &ignored);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/message.h"
@@ -15,7 +14,6 @@
 #include "lock/lock.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/local_server.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 
@@ -213,23 +211,6 @@ int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t unti
 	return result;
 }
 
-bool lock_list_is_reachable(const struct server *server)
-{
-	struct error ignored;
-	int folder, fd;
-
-	if (server->kind != SERVER_LOCAL)
-		return true;
-	folder = local_server_open(&ignored);
-	if (folder < 0)
-		return false;
-	fd = local_server_connect(folder);
-	close(folder);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
 void lock_list_find_quickly(struct lock_list *names, const struct server *server)
 {
 	const int64_t until_ms = clock_ms() + PROMPT_MS;
@@ -237,9 +218,7 @@ void lock_list_find_quickly(struct lock_list *names, const struct server *server
 	struct error ignored;
 
 	*names = (struct lock_list){0};
-	if (!lock_list_is_reachable(server))
-		return;
-	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, until_ms, &ignored) == 0)
+	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, true, &ignored) == 0)
 		lock_list_find(names, LOCK_STATE, &nodes, until_ms, &ignored);
 	cluster_nodes_close(&nodes);
 }

@@ -846,7 +846,7 @@ static void leave(struct waiting *w, struct error *err)
 	/* a connection that carries nothing any more must leave time for another */
 	connection_set_timeout(&client->connection,
 			       earliest(client->connection.timeout_ms, LEAVE_MS / 2));
-	client_cancel(client);
+	client_cancel(client, 0);
 	wire_leave(w->lock, &request);
 	/* A server that has been silent for as long as the user allows may go on later, and grant
 	 * the lock to a process that is no more: it is told, but its answer is hardly waited for.

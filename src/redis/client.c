@@ -63,14 +63,14 @@
 /* People are told when a server has been away for this long. */
 #define ABSENCE_MS 1000
 
-/* Fills *err with "cannot VERB the server: CAUSE". */
-static void server_fail(const struct server *server, struct error *err, enum status status,
-			const char *verb, const char *cause)
-{
-	fail_about(err, status, verb, server_shown(server), cause);
-}
-
 /* ==== The connection ==== */
+
+/* connection->error becomes "cannot VERB the server: CAUSE". */
+static void note(struct connection *connection, enum status status, const char *verb,
+		 const char *cause)
+{
+	fail_about(&connection->error, status, verb, server_shown(connection->server), cause);
+}
 
 static void connection_allow(struct connection *connection)
 {
@@ -99,32 +99,21 @@ static void keep_seed(struct connection *connection)
 
 /* ---- What people are told ---- */
 
-static void connection_tell_trouble(struct connection *connection, const struct error *error)
-{
-	struct connection_story *story = &connection->story;
-
-	if (strcmp(error->text, story->trouble) == 0)
-		return;
-	strcpy(story->trouble, error->text);
-	message_step(connection->messenger, "%s", error->text);
-}
-
 /* The server has greeted us. Where there may be several, the endpoint says which one it is. */
 static void tell_connection(struct connection *connection)
 {
-	const struct server *server = connection->server;
-	const bool is_one = server->kind == SERVER_LOCAL || server->kind == SERVER_UNIX;
+	const bool is_one = connection->server->seed_count == 0;
 	struct connection_story *story = &connection->story;
 	char took[DURATION_MAX_BYTES], port[8] = "";
 
 	duration_show(took, clock_ms() - story->begun_ms);
 	story->begun_ms = 0;
 	story->has_greeted = true;
-	story->trouble[0] = '\0';
 	if (!is_one)
 		snprintf(port, sizeof(port), ":%u", connection->endpoint.port);
 	message_step(connection->messenger, "connected to %s%s after %s",
-		     is_one ? server_shown(server) : connection->endpoint.host, port, took);
+		     is_one ? server_shown(connection->server) : connection->endpoint.host, port,
+		     took);
 }
 
 static void connection_send(struct connection *connection, int argc, const char **argv)
@@ -213,7 +202,7 @@ static enum client_event attempt_failed(struct connection *connection)
 static enum client_event connection_fail(struct connection *connection, enum status status,
 					 const char *verb, const char *cause)
 {
-	server_fail(connection->server, &connection->error, status, verb, cause);
+	note(connection, status, verb, cause);
 	return connection->handshake.due > 0 ? attempt_failed(connection) : round_lost(connection);
 }
 
@@ -224,8 +213,7 @@ static enum client_event unreachable(struct connection *connection, const char *
 	if (connection->addresses.next <= 1 || connection->redis) {
 		if (connection->trouble != TROUBLE_BROKE)
 			connection->trouble = TROUBLE_AWAY;
-		server_fail(connection->server, &connection->error, STATUS_UNAVAILABLE, "reach",
-			    cause);
+		note(connection, STATUS_UNAVAILABLE, "reach", cause);
 	}
 	return attempt_failed(connection);
 }
@@ -392,7 +380,7 @@ static void greet_server(struct connection *connection)
 static enum client_event greeting_refused(struct connection *connection, enum status status,
 					  const char *cause)
 {
-	server_fail(connection->server, &connection->error, status, "use", cause);
+	note(connection, status, "use", cause);
 	round_lost(connection);
 	return CLIENT_REFUSED;
 }
@@ -555,7 +543,7 @@ static enum client_event await_tls(struct connection *connection)
 		return keep_waiting(connection);
 	if (connection->redis->err == REDIS_ERR_EOF)
 		connection->trouble = TROUBLE_BROKE;
-	server_fail(connection->server, &connection->error, why.status, "reach", why.text);
+	note(connection, why.status, "reach", why.text);
 	return attempt_failed(connection);
 }
 
@@ -624,7 +612,8 @@ static enum client_event open_unix(struct connection *connection)
 	/* else it does not run, or is too busy to answer */
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
 		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
-	return is_local ? start_local(connection) : unreachable(connection, strerror(errno));
+	return is_local && !connection->starts_none ? start_local(connection)
+						    : unreachable(connection, strerror(errno));
 }
 
 static void set_option(int fd, int level, int option, int value)
@@ -670,8 +659,7 @@ struct query {
 };
 
 struct answer {
-	int code; /* of getaddrinfo */
-	int saved_errno;
+	const char *why; /* there is none */
 	struct addresses addresses;
 };
 
@@ -715,11 +703,16 @@ static void *look_up(void *argument)
 {
 	struct query *query = argument;
 	struct answer answer = {0};
+	int code;
 
 	pthread_detach(pthread_self());
-	answer.code = add_addresses(&answer.addresses, query->endpoint.host, query->endpoint.port,
-				    AI_ADDRCONFIG);
-	answer.saved_errno = errno;
+	code = add_addresses(&answer.addresses, query->endpoint.host, query->endpoint.port,
+			     AI_ADDRCONFIG);
+	answer.why = code == 0            ? "its name has no address"
+		     : code == EAI_SYSTEM ? strerror(errno)
+		     : code == EAI_AGAIN
+			     ? "temporary failure in name resolution" /* musl: "Try again" */
+			     : gai_strerror(code);
 	/* fails if the look-up was dropped */
 	(void)!write(query->answer_fd, &answer, sizeof(answer));
 	close(query->answer_fd);
@@ -764,14 +757,8 @@ static enum client_event await_name(struct connection *connection)
 	if (length != sizeof(answer))
 		return unreachable(connection, "the look-up of its name failed");
 	connection->addresses = answer.addresses;
-	if (answer.addresses.count > 0)
-		return try_next_address(connection);
-	return unreachable(connection,
-			   answer.code == 0            ? "its name has no address"
-			   : answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
-			   : answer.code == EAI_AGAIN
-				   ? "temporary failure in name resolution" /* musl: "Try again" */
-				   : gai_strerror(answer.code));
+	return answer.addresses.count > 0 ? try_next_address(connection)
+					  : unreachable(connection, answer.why);
 }
 
 /* The endpoint that was named goes first, then the seeds, from the one that was fine last. */
@@ -799,7 +786,6 @@ static enum client_event open_tcp(struct connection *connection)
 
 static enum client_event begin(struct connection *connection)
 {
-	const enum server_kind kind = connection->server->kind;
 	const int64_t now = clock_ms();
 	struct route *route = &connection->route;
 
@@ -813,8 +799,7 @@ static enum client_event begin(struct connection *connection)
 	route->is_well = false;
 	route->asking = route->asks_next;
 	route->asks_next = false;
-	return kind == SERVER_LOCAL || kind == SERVER_UNIX ? open_unix(connection)
-							   : open_tcp(connection);
+	return connection->server->seed_count > 0 ? open_tcp(connection) : open_unix(connection);
 }
 
 /* ---- What goes over it ---- */
@@ -1053,6 +1038,10 @@ static void send_request(struct client *client, bool whole_script)
 	const struct request *request = &client->request;
 	struct traffic *traffic = &client->traffic;
 	const char *argv[REQUEST_ARGS + 3], **words = argv;
+	/* it is not the first connection, and has answered nothing yet; a process that goes on for
+	 * a dead one does not know what the dead one was told */
+	const bool returns =
+		!client->connection.route.is_well && (client->ever_answered || client->strays > 0);
 	const int64_t now = clock_ms();
 	char strays[12], age[24];
 
@@ -1064,7 +1053,7 @@ static void send_request(struct client *client, bool whole_script)
 	memcpy(words, request->argv, (size_t)request->argc * sizeof(*words));
 	snprintf(strays, sizeof(strays), "%d", client->strays);
 	snprintf(age, sizeof(age), "-%" PRId64, now - request->since_ms);
-	if (request->again && (client->retried || traffic->returning))
+	if (request->again && (client->retried || returns))
 		words[request->again] = "1";
 	if (request->strays)
 		words[request->strays] = strays;
@@ -1141,6 +1130,16 @@ static bool may_pass(const struct client *client)
 		connection->server->kind == SERVER_SENTINEL || connection->handshake.is_cluster);
 }
 
+/* What failed becomes the client's error, and is told if it is news. */
+static void tell_trouble(struct client *client)
+{
+	const struct error *error = &client->connection.error;
+
+	if (!client->error.status || strcmp(error->text, client->error.text) != 0)
+		message_step(client->connection.messenger, "%s", error->text);
+	client->error = *error;
+}
+
 /* The connection, or the attempt to make one, is over; another one follows. */
 static enum client_event lost(struct client *client, enum client_event event)
 {
@@ -1148,8 +1147,7 @@ static enum client_event lost(struct client *client, enum client_event event)
 	const bool is_final = event == CLIENT_REFUSED && !client->ever_answered;
 
 	forget_connection(client);
-	client->error = client->connection.error;
-	connection_tell_trouble(&client->connection, &client->error);
+	tell_trouble(client);
 	if (event != CLIENT_REFUSED && may_pass(client) && connection_await(&client->connection))
 		return CLIENT_NOTHING;
 	connection_give_up(&client->connection);
@@ -1179,7 +1177,7 @@ static void tell_denied(struct client *client, bool is_key)
 	else
 		snprintf(cause, sizeof(cause), "it denies %s %s" SERVER_ERROR_HINT,
 			 is_key ? "a key of lock" : "channel", shorten(shown, name));
-	server_fail(client->connection.server, &client->error, STATUS_REFUSED, "use", cause);
+	note(&client->connection, STATUS_REFUSED, "use", cause);
 }
 
 /* A server that cannot serve now is asked again over the same connection: a waiter that went away
@@ -1200,8 +1198,8 @@ static bool may_stay(const struct client *client, const struct server_error *err
 
 static enum client_event stay(struct client *client, const char *cause)
 {
-	server_fail(client->connection.server, &client->error, STATUS_UNAVAILABLE, "use", cause);
-	connection_tell_trouble(&client->connection, &client->error);
+	note(&client->connection, STATUS_UNAVAILABLE, "use", cause);
+	tell_trouble(client);
 	unsend(client);
 	client->retried = true; /* it may have been carried out in part */
 	client->traffic.again_ms = clock_ms() + connection_back_off(&client->connection);
@@ -1211,14 +1209,12 @@ static enum client_event stay(struct client *client, const char *cause)
 static enum client_event refused_for_now(struct client *client, const char *text,
 					 const struct server_error *error, bool of_subscription)
 {
-	const struct server *server = client->connection.server;
-	const bool may_load =
-		server->kind == SERVER_LOCAL || (client->keen && !client->ever_answered);
+	const bool may_load = client->connection.server->kind == SERVER_LOCAL ||
+			      (client->keen && !client->ever_answered);
 
 	if (is_error(text, "LOADING") && may_load && connection_await(&client->connection)) {
-		server_fail(server, &client->connection.error, error->status, "use", error->cause);
-		client->error = client->connection.error;
-		connection_tell_trouble(&client->connection, &client->error);
+		note(&client->connection, error->status, "use", error->cause);
+		tell_trouble(client);
 		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
@@ -1243,14 +1239,13 @@ static enum client_event refused(struct client *client, const char *text, bool o
 	else if (error.status == STATUS_REFUSED && (of_key || of_channel))
 		tell_denied(client, of_key);
 	else if (strstr(text, "WRONGTYPE") && client->request.script)
-		fail(&client->error, STATUS_CONFIG,
+		fail(&client->connection.error, STATUS_CONFIG,
 		     "cannot use the name %s: it is in use by something that is no lock",
 		     shorten(shown, client->request.argv[0]));
 	else
-		server_fail(client->connection.server, &client->error, error.status, "use",
-			    error.cause);
+		note(&client->connection, error.status, "use", error.cause);
 	if (event == CLIENT_REFUSED) {
-		connection_tell_trouble(&client->connection, &client->error);
+		tell_trouble(client);
 		client->phase = REQUEST_NONE;
 	}
 	message_step(client->connection.messenger, "the server says: %s", text);
@@ -1368,7 +1363,6 @@ static enum client_event answered(struct client *client)
 	connection->error.status = STATUS_OK;
 	connection_give_up(connection);
 	client->phase = REQUEST_NONE;
-	client->traffic.returning = false;
 	client->ever_answered = true;
 	client->error.status = STATUS_OK;
 	return CLIENT_REPLY;
@@ -1412,12 +1406,10 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 
 /* ---- Life ---- */
 
-/* The one before may have ended in its handshake. A process that goes on for a dead one does not
- * know what the dead one was told. */
+/* The one before may have ended in its handshake. */
 static void opened(struct client *client)
 {
 	forget_connection(client);
-	client->traffic.returning = client->ever_answered || client->strays > 0;
 	if (!client_has_request(client)) /* else they go with the request */
 		send_subscriptions(client);
 }
@@ -1437,8 +1429,8 @@ void client_tell_late(const struct client *client, struct error *err)
 	else if (connection->local_folder >= 0 && connection->stage == CONNECTION_DOWN)
 		local_server_failure(connection->local_folder, err);
 	else
-		server_fail(connection->server, err, STATUS_UNAVAILABLE, "reach",
-			    connection_lateness(connection));
+		fail_about(err, STATUS_UNAVAILABLE, "reach", server_shown(connection->server),
+			   connection_lateness(connection));
 }
 
 static bool has_greeted(const struct client *client)
@@ -1572,14 +1564,6 @@ void client_request(struct client *client, const struct request *request)
 	client->traffic.again_ms = 0;
 }
 
-void client_cancel(struct client *client)
-{
-	if (client->phase >= REQUEST_SENT)
-		start_over(client);
-	connection_allow(&client->connection);
-	client->phase = REQUEST_NONE;
-}
-
 bool client_is_still(const struct client *client)
 {
 	return has_greeted(client) && !client_has_request(client) &&
@@ -1646,6 +1630,18 @@ static int await(struct client *client, unsigned events, int64_t until_ms, bool 
 	}
 }
 
+void client_cancel(struct client *client, int64_t until_ms)
+{
+	struct error ignored;
+
+	if (client_has_request(client) && clock_ms() < until_ms)
+		await(client, TO_BE_ANSWERED, until_ms, false, &ignored);
+	if (client->phase >= REQUEST_SENT)
+		start_over(client);
+	connection_allow(&client->connection);
+	client->phase = REQUEST_NONE;
+}
+
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err)
 {
@@ -1662,7 +1658,7 @@ int client_call(struct client *client, const struct request *request, int64_t un
 	result = await(client, TO_BE_ANSWERED, until_ms, patient, err);
 	/* a reply that comes too late must not answer the next request */
 	if (result < 0)
-		client_cancel(client);
+		client_cancel(client, 0);
 	else if (request->question)
 		message_step(messenger, "the server has answered after %s",
 			     duration_show(took, clock_ms() - client->sent_ms));
@@ -1675,15 +1671,6 @@ int client_ask(struct client *client, const struct request *request, int64_t unt
 	const int64_t latest_ms = clock_ms() + client->connection.timeout_ms;
 
 	return client_call(client, request, earliest(latest_ms, until_ms), false, err);
-}
-
-void client_finish(struct client *client, int64_t until_ms)
-{
-	struct error ignored;
-
-	if (client_has_request(client))
-		await(client, TO_BE_ANSWERED, until_ms, false, &ignored);
-	client_cancel(client);
 }
 
 int client_listen(struct client *client, int64_t until_ms, struct error *err)

@@ -73,7 +73,6 @@ struct connection_story {
 	int64_t begun_ms;  /* when the first attempt for the next connection began, or 0 */
 	bool has_greeted;  /* a server has greeted us, on this connection or before */
 	bool told_absence; /* that a server is awaited which is not there yet */
-	char trouble[sizeof(((struct error *)0)->text)]; /* the last since it was there, or "" */
 };
 
 /* The way to a server: which of several, the private server's start, names, sockets, TLS,
@@ -87,6 +86,7 @@ struct connection {
 	struct redisContext *redis; /* from CONNECTION_SECURING on */
 	int fd;
 	int local_folder;           /* of a private server, or -1 */
+	bool starts_none;           /* a private server that does not run is unreachable */
 	struct endpoint endpoint;   /* at the other end */
 	struct addresses addresses; /* its addresses */
 	struct route route;
@@ -100,7 +100,7 @@ struct connection {
 	unsigned opened;   /* so many connections were there */
 	enum connection_trouble trouble;
 	struct connection_story story;
-	struct error error;
+	struct error error; /* what failed last */
 };
 
 #define REQUEST_ARGS 224
@@ -159,7 +159,6 @@ struct traffic {
 	bool answer_due;    /* to the request, or to WAIT */
 	int subscribed;     /* so many of the client's channels were asked for */
 	bool by_shard;      /* with SSUBSCRIBE */
-	bool returning;     /* it is not the first connection, and has answered nothing yet */
 	bool more;      /* the last step brought something, and there may be another: do not wait */
 	int64_t due_ms; /* when the answer is overdue */
 	int64_t again_ms; /* the request is not sent before: the server could not serve it */
@@ -201,8 +200,9 @@ bool client_subscribe(struct client *client, const char *channel);
 /* Makes a request. The one before must have been answered, or not have left. */
 void client_request(struct client *client, const struct request *request);
 
-/* Drops the request under way: its reply, if it comes, is ignored with its connection. */
-void client_cancel(struct client *client);
+/* Drops the request under way, unless its reply comes until until_ms (0: at once): a later one is
+ * ignored with its connection. Then there is no request. */
+void client_cancel(struct client *client, int64_t until_ms);
 
 /* Whether a request was made that has not been answered yet. */
 bool client_has_request(const struct client *client);
@@ -249,7 +249,3 @@ int client_ask(struct client *client, const struct request *request, int64_t unt
 /* Waits until until_ms for a message, or for the connection to be lost. There is no request.
  * Returns -1 if the server refuses the subscription. */
 int client_listen(struct client *client, int64_t until_ms, struct error *err);
-
-/* Waits until until_ms for the reply to the request that is under way, if there is one. Then there
- * is no request and no reply any more. */
-void client_finish(struct client *client, int64_t until_ms);

@@ -29,10 +29,10 @@ struct cluster_nodes {
 	struct messenger *messenger; /* is told their steps; NULL: none is */
 };
 
-/* Finds the nodes until until_ms. `server` and `messenger` (which may be NULL) must outlive *nodes.
- * Returns 0, or -1 without any. */
+/* Finds the nodes within timeout_ms, which is that of their clients. `server` and `messenger`
+ * (which may be NULL) must outlive *nodes. Returns 0, or -1 without any. */
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
-		       struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
+		       struct messenger *messenger, int64_t timeout_ms, bool starts_none,
 		       struct error *err);
 
 void cluster_nodes_close(struct cluster_nodes *nodes);
