@@ -96,7 +96,7 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 /* token: the one that the lock had before. left_ms: how much of the lease was left. */
 static void tell_renewal(const struct hold *hold, const char *token, int64_t left_ms)
 {
-	struct messenger *messenger = hold->client.connection.messenger;
+	struct messenger *messenger = hold->client.connection.story.messenger;
 	const struct lock *lock = &hold->lock;
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 
@@ -258,7 +258,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 
 static void release_and_tell(struct hold *hold, int64_t until_ms)
 {
-	struct messenger *messenger = hold->client.connection.messenger;
+	struct messenger *messenger = hold->client.connection.story.messenger;
 	const char *name = hold->lock.keys.shown;
 	const int64_t from_ms = clock_ms();
 	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES], cause[OWNER_SHOWN_BYTES];

@@ -170,8 +170,6 @@ static int lock_list_find(struct lock_list *names, enum lock_part part, struct c
 {
 	const char *question =
 		part == LOCK_LOG ? "which locks have a log" : "which locks there are";
-	const int64_t begun_ms = clock_ms();
-	char took[DURATION_MAX_BYTES];
 	int result = 0;
 
 	*names = (struct lock_list){0};
@@ -187,9 +185,8 @@ static int lock_list_find(struct lock_list *names, enum lock_part part, struct c
 	}
 	sort(names);
 	if (result == 0)
-		message_step(nodes->messenger, "found %zu lock%s after %s", names->count,
-			     names->count == 1 ? "" : "s",
-			     duration_show(took, clock_ms() - begun_ms));
+		message_step(nodes->messenger, "found %zu lock%s", names->count,
+			     names->count == 1 ? "" : "s");
 	return result;
 }
 

@@ -85,7 +85,7 @@ void connection_set_timeout(struct connection *connection, int64_t timeout_ms)
 
 	connection->timeout_ms = timeout_ms;
 	connection->until_ms = earliest(connection->until_ms, latest_ms);
-	connection->due_ms = earliest(connection->due_ms, latest_ms);
+	connection->wake_ms = earliest(connection->wake_ms, latest_ms);
 }
 
 /* The next round begins with the seed at the other end. */
@@ -111,7 +111,7 @@ static void tell_connection(struct connection *connection)
 	story->has_greeted = true;
 	if (!is_one)
 		snprintf(port, sizeof(port), ":%u", connection->endpoint.port);
-	message_step(connection->messenger, "connected to %s%s after %s",
+	message_step(connection->story.messenger, "connected to %s%s after %s",
 		     is_one ? server_shown(connection->server) : connection->endpoint.host, port,
 		     took);
 }
@@ -144,7 +144,7 @@ static void connection_drop(struct connection *connection)
 {
 	close_socket(connection);
 	connection->addresses = (struct addresses){0};
-	connection->retry_ms = 0;
+	connection->wake_ms = 0;
 }
 
 /* Half of the delay is random, so that many waiters do not come back in step. */
@@ -176,7 +176,7 @@ static enum client_event round_lost(struct connection *connection)
 	route->redirections = 0;
 	route->is_well = false;
 	connection_drop(connection);
-	connection->retry_ms = clock_ms() + connection_back_off(connection);
+	connection->wake_ms = clock_ms() + connection_back_off(connection);
 	return CLIENT_FAILED;
 }
 
@@ -194,7 +194,7 @@ static enum client_event attempt_failed(struct connection *connection)
 	     connection->route.tried >= connection->server->seed_count))
 		return round_lost(connection);
 	close_socket(connection);
-	connection->retry_ms = 0;
+	connection->wake_ms = 0;
 	return CLIENT_NOTHING;
 }
 
@@ -241,7 +241,7 @@ static enum client_event late(struct connection *connection)
 /* Nothing has come yet. */
 static enum client_event keep_waiting(struct connection *connection)
 {
-	return clock_ms() < connection->due_ms ? CLIENT_NOTHING : late(connection);
+	return clock_ms() < connection->wake_ms ? CLIENT_NOTHING : late(connection);
 }
 
 /* A server that was reached and then broke the connection was away for no time yet. */
@@ -259,7 +259,7 @@ static bool connection_await(struct connection *connection)
 	pause_ms = connection->server->kind == SERVER_LOCAL ? LOCAL_START_RETRY_MS
 							    : connection_back_off(connection);
 	/* the attempt behind the pause needs time, too, but a pause there is */
-	connection->retry_ms =
+	connection->wake_ms =
 		now + earliest(pause_ms, earliest((connection->until_ms - now) / 2 + BACKOFF_MIN_MS,
 						  BACK_OFF_MAX_MS));
 	return true;
@@ -491,7 +491,7 @@ static enum client_event take_greeting(struct connection *connection, const redi
 	enum client_event event;
 
 	if (reply->type == REDIS_REPLY_ERROR)
-		message_step(connection->messenger, "the server says: %s", reply->str);
+		message_step(connection->story.messenger, "the server says: %s", reply->str);
 	handshake->due--;
 	event = handshake->to_sentinel ? take_from_sentinel(connection, reply)
 				       : take_from_server(connection, reply);
@@ -517,7 +517,7 @@ static void enter(struct connection *connection, enum connection_stage stage)
 	const int64_t share = has_others && !may_take_all ? rest / 2 : rest;
 
 	connection->stage = stage;
-	connection->due_ms = now + (share > least ? share : least);
+	connection->wake_ms = now + (share > least ? share : least);
 }
 
 static enum client_event greet_peer(struct connection *connection)
@@ -590,7 +590,7 @@ static enum client_event start_local(struct connection *connection)
 	if (local_server_start(connection->local_folder, &connection->error) < 0)
 		return round_lost(connection);
 	if (!connection->awaited)
-		message_step(connection->messenger, "no private server runs; starting one");
+		message_step(connection->story.messenger, "no private server runs; starting one");
 	if (connection_await(connection))
 		return CLIENT_NOTHING;
 	local_server_failure(connection->local_folder, &connection->error);
@@ -789,7 +789,7 @@ static enum client_event begin(struct connection *connection)
 	const int64_t now = clock_ms();
 	struct route *route = &connection->route;
 
-	if (now < connection->retry_ms)
+	if (now < connection->wake_ms)
 		return CLIENT_NOTHING;
 	/* a process that was stopped, or had nothing to ask, begins anew */
 	if (!connection->until_ms || (now >= connection->until_ms && !connection->awaited))
@@ -861,7 +861,7 @@ static enum client_event converse(struct connection *connection, redisReply **re
 
 	while (event == CLIENT_NOTHING && connection->stage == CONNECTION_OPEN) {
 		const bool is_greeting = connection->handshake.due > 0;
-		const bool is_late = is_greeting && clock_ms() >= connection->due_ms;
+		const bool is_late = is_greeting && clock_ms() >= connection->wake_ms;
 		redisReply *next = NULL;
 
 		redisBufferWrite(connection->redis, NULL);
@@ -917,11 +917,9 @@ static int64_t connection_wait(const struct connection *connection, struct pollf
 		slot->events = connection->handshake.tls_awaits;
 	if (connection_is_sending(connection))
 		slot->events |= POLLOUT;
-	if (connection->stage == CONNECTION_DOWN)
-		return connection->retry_ms;
 	return connection->stage == CONNECTION_OPEN && connection->handshake.due == 0
 		       ? NEVER_MS
-		       : connection->due_ms;
+		       : connection->wake_ms;
 }
 
 /* ---- Another process goes on with it ---- */
@@ -952,7 +950,7 @@ void client_init(struct client *client, const struct server *server, struct mess
 {
 	*client = (struct client){
 		.connection = {.server = server,
-			       .messenger = messenger,
+			       .story.messenger = messenger,
 			       .timeout_ms = timeout_ms,
 			       .back_off_max_ms = BACK_OFF_MAX_MS,
 			       .fd = -1,
@@ -1136,7 +1134,7 @@ static void tell_trouble(struct client *client)
 	const struct error *error = &client->connection.error;
 
 	if (!client->error.status || strcmp(error->text, client->error.text) != 0)
-		message_step(client->connection.messenger, "%s", error->text);
+		message_step(client->connection.story.messenger, "%s", error->text);
 	client->error = *error;
 }
 
@@ -1248,7 +1246,7 @@ static enum client_event refused(struct client *client, const char *text, bool o
 		tell_trouble(client);
 		client->phase = REQUEST_NONE;
 	}
-	message_step(client->connection.messenger, "the server says: %s", text);
+	message_step(client->connection.story.messenger, "the server says: %s", text);
 	return event;
 }
 
@@ -1504,9 +1502,10 @@ static void tell_absence(struct client *client)
 	static const char words[] = "; trying again";
 	char text[4 * MESSAGE_CHARACTERS + 1];
 
-	if (!connection->messenger || connection->messenger->verbose || story->told_absence ||
-	    !client->keen || client->ever_answered || !client->error.status ||
-	    !connection->awaited || clock_ms() < from_ms + ABSENCE_MS || !isatty(STDERR_FILENO))
+	if (!connection->story.messenger || connection->story.messenger->verbose ||
+	    story->told_absence || !client->keen || client->ever_answered ||
+	    !client->error.status || !connection->awaited || clock_ms() < from_ms + ABSENCE_MS ||
+	    !isatty(STDERR_FILENO))
 		return;
 	story->told_absence = true;
 	shorten_to(text, MESSAGE_CHARACTERS - strlen(words), client->error.text);
@@ -1645,7 +1644,7 @@ void client_cancel(struct client *client, int64_t until_ms)
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err)
 {
-	const struct messenger *messenger = client->connection.messenger;
+	const struct messenger *messenger = client->connection.story.messenger;
 	char took[DURATION_MAX_BYTES];
 	int result;
 
@@ -1654,7 +1653,8 @@ int client_call(struct client *client, const struct request *request, int64_t un
 			     request->about ? " " : "", request->about ? request->about : "");
 	client_request(client, request);
 	/* a call does not wait for the pause after another one that failed */
-	client->connection.retry_ms = 0;
+	if (client->connection.stage == CONNECTION_DOWN)
+		client->connection.wake_ms = 0;
 	result = await(client, TO_BE_ANSWERED, until_ms, patient, err);
 	/* a reply that comes too late must not answer the next request */
 	if (result < 0)

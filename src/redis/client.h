@@ -20,7 +20,7 @@ struct script;
 #define BACK_OFF_MAX_MS 1280
 
 enum connection_stage {
-	CONNECTION_DOWN,       /* retry_ms says when to try again */
+	CONNECTION_DOWN,       /* wake_ms says when to try again */
 	CONNECTION_LOOKING_UP, /* fd is the look-up's */
 	CONNECTION_CONNECTING, /* fd is the socket */
 	CONNECTION_SECURING,   /* redis exists, TLS is being agreed on */
@@ -70,6 +70,7 @@ struct route {
 
 /* The client tells people of a server that is away, and with --verbose of each step. */
 struct connection_story {
+	struct messenger *messenger; /* NULL: nothing is told */
 	int64_t begun_ms;  /* when the first attempt for the next connection began, or 0 */
 	bool has_greeted;  /* a server has greeted us, on this connection or before */
 	bool told_absence; /* that a server is awaited which is not there yet */
@@ -79,7 +80,6 @@ struct connection_story {
  * sentinels, redirections, the greeting, and the pauses between attempts. One socket at a time. */
 struct connection {
 	const struct server *server;
-	struct messenger *messenger; /* is told the steps; NULL: none is */
 	int64_t timeout_ms;
 	int64_t back_off_max_ms;
 	enum connection_stage stage;
@@ -92,8 +92,8 @@ struct connection {
 	struct route route;
 	struct handshake handshake;
 
-	int64_t retry_ms;  /* CONNECTION_DOWN: when to try again */
-	int64_t due_ms;    /* when this attempt has taken too long */
+	int64_t wake_ms;   /* CONNECTION_DOWN: when to try again; else: when this attempt has
+			    * taken too long */
 	int64_t until_ms;  /* when all attempts together have; 0: the next one begins to count */
 	bool awaited;      /* rounds that fail count together until then */
 	unsigned attempts; /* rounds that failed, one after another */

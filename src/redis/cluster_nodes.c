@@ -35,7 +35,7 @@ static void add(struct cluster_nodes *nodes, const struct client *seed,
 	const bool is_ipv6 = strchr(endpoint->host, ':') != NULL;
 	struct cluster_node *node = &nodes->list[nodes->count++];
 
-	client_init(&node->client, &node->server, seed->connection.messenger,
+	client_init(&node->client, &node->server, seed->connection.story.messenger,
 		    seed->connection.timeout_ms);
 	node->server = *like;
 	node->endpoint = *endpoint;

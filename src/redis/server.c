@@ -443,7 +443,6 @@ void server_free(struct server *server)
 	free(server->path);
 	free(server->user);
 	free(server->password);
-	free(server->sentinel_user);
 	free(server->sentinel_password);
 	free(server->label);
 	memset(server, 0, sizeof(*server));
