@@ -55,10 +55,9 @@
 /* A message repeats a name that is no longer than this. */
 #define NAME_SHORT_BYTES 20
 
-/* The peer is gone after three probes without an answer, or TCP_USER_TIMEOUT if that is set. */
+/* The peer is gone when no probe has been answered for the time of TCP_USER_TIMEOUT. */
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_INTERVAL_S 5
-#define KEEPALIVE_PROBES 3
 
 /* People are told when a server has been away for this long. */
 #define ABSENCE_MS 1000
@@ -630,7 +629,6 @@ static void set_options(int fd, int64_t timeout_ms)
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
 }
 
 static enum client_event try_next_address(struct connection *connection)
@@ -799,7 +797,7 @@ static enum client_event begin(struct connection *connection)
 	route->is_well = false;
 	route->asking = route->asks_next;
 	route->asks_next = false;
-	return connection->server->seed_count > 0 ? open_tcp(connection) : open_unix(connection);
+	return connection->server->kind < SERVER_TCP ? open_unix(connection) : open_tcp(connection);
 }
 
 /* ---- What goes over it ---- */
@@ -988,16 +986,6 @@ static void settle_channel(struct traffic *traffic)
 	traffic->channels_first -= traffic->channels_first > 0;
 }
 
-/* The answer has come. Returns false if none was due. */
-static bool settle_answer(struct traffic *traffic)
-{
-	const bool was_due = traffic->answer_due;
-
-	traffic->answer_due = false;
-	traffic->channels_first = traffic->channels_due;
-	return was_due;
-}
-
 /* Each command needs this before it at a node to which the slot is on its way. */
 static void send_asking(struct client *client)
 {
@@ -1016,7 +1004,7 @@ static void subscribe(struct client *client, const char *channel)
 	send_asking(client);
 	connection_send(&client->connection, 2, argv);
 	client->traffic.channels_due++;
-	client->traffic.channels_first += !client->traffic.answer_due;
+	client->traffic.channels_first += client->phase < REQUEST_SENT;
 }
 
 /* Subscribes to the channels that this connection has not got yet. */
@@ -1065,7 +1053,6 @@ static void send_request(struct client *client, bool whole_script)
 		subscribe(client, client->channels[0]);
 	send_asking(client);
 	connection_send(&client->connection, (int)(words - argv) + request->argc, argv);
-	traffic->answer_due = true;
 	client->phase = whole_script ? REQUEST_SENT_WHOLE : REQUEST_SENT;
 	client->replicas = 0;
 	client->sent_ms = now;
@@ -1081,7 +1068,6 @@ static void send_wait(struct client *client)
 	snprintf(replicas, sizeof(replicas), "%" PRId64, request->replicas);
 	snprintf(ms, sizeof(ms), "%" PRId64, request->replicas_ms);
 	connection_send(&client->connection, 3, (const char *[]){"WAIT", replicas, ms});
-	client->traffic.answer_due = true;
 	client->traffic.due_ms = clock_ms() + request->replicas_ms + client->connection.timeout_ms;
 }
 
@@ -1319,6 +1305,8 @@ static enum client_event take_error(struct client *client, const char *text)
 
 	if (of_subscription && is_put_off(client, text))
 		return CLIENT_NOTHING;
+	if (!of_subscription)
+		client->traffic.channels_first = client->traffic.channels_due;
 	if (is_error(text, "MOVED") || is_error(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
 			return fail_connection(client, STATUS_UNAVAILABLE, "use",
@@ -1332,12 +1320,10 @@ static enum client_event take_error(struct client *client, const char *text)
 	}
 	if (is_error(text, "NOSCRIPT") && !of_subscription && client->request.script &&
 	    client->phase == REQUEST_SENT) {
-		settle_answer(&client->traffic);
+		unsend(client);
 		send_request(client, true);
 		return CLIENT_NOTHING;
 	}
-	if (!of_subscription)
-		settle_answer(&client->traffic);
 	event = refused(client, text, of_subscription);
 	if (of_subscription && event == CLIENT_REFUSED) {
 		/* the request that was sent behind it may have been granted */
@@ -1377,10 +1363,10 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		return CLIENT_NOTHING;
 	}
 	/* a server that answers before the request has left would make us pile up requests */
-	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection) ||
-	    !settle_answer(&client->traffic))
+	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection))
 		return fail_connection(client, STATUS_BUG, "understand",
 				       "it sent a reply without a request");
+	client->traffic.channels_first = client->traffic.channels_due;
 	if (client->phase == REQUEST_CONFIRMING) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);

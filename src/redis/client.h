@@ -156,7 +156,6 @@ struct traffic {
 	int askings_due;    /* confirmations of ASKING to come */
 	int channels_due;   /* confirmations of subscriptions to come, ... */
 	int channels_first; /* ... and so many of them before the answer */
-	bool answer_due;    /* to the request, or to WAIT */
 	int subscribed;     /* so many of the client's channels were asked for */
 	bool by_shard;      /* with SSUBSCRIBE */
 	bool more;      /* the last step brought something, and there may be another: do not wait */

@@ -12,7 +12,7 @@
 enum server_kind {
 	SERVER_LOCAL, /* the private server of this user on this host */
 	SERVER_UNIX,
-	SERVER_TCP,
+	SERVER_TCP,      /* this one and those behind it have seeds */
 	SERVER_SENTINEL, /* the master that sentinels name */
 };
 
