@@ -355,8 +355,7 @@ static int find_sentinel_password(struct settings *settings, struct error *err)
 		return 0;
 	server->sentinel_from =
 		show_where(settings->sentinel_from, options, "sentinel-password-file");
-	if (options->sentinel_user && copy(options->sentinel_user, &server->sentinel_user, err))
-		return -1;
+	server->sentinel_user = options->sentinel_user;
 	return read_password_file(settings, options->sentinel_password_file,
 				  &server->sentinel_password, &server->sentinel_password_file, err);
 }

@@ -122,10 +122,8 @@ static int write_kept(const struct hold_set *set, const struct wait *wait, struc
 /* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing. */
 static int hand_out(const struct wait *wait, struct hold *hold, struct error *err)
 {
-	const struct hold_set set = {.holds = hold,
-				     .count = 1,
-				     .messenger = wait->messenger,
-				     .timeout_ms = wait->options->connect_timeout_ms};
+	const struct hold_set set = {
+		.holds = hold, .count = 1, .timeout_ms = wait->options->connect_timeout_ms};
 	const bool is_by_hand = wait->pidfd < 0;
 	struct error ignored;
 	int result;
@@ -162,7 +160,8 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 		      options->while_pid ? LOCK_ACQUIRE : LOCK_BY_HAND, options, words, err) < 0 ||
 	    signal_fd_open(&signals, err) < 0 || deadline_poll_open(&loop, err) < 0)
 		return -1;
-	client_init(&hold.client, invocation->server, options->connect_timeout_ms);
+	client_init(&hold.client, invocation->server, invocation->messenger,
+		    options->connect_timeout_ms);
 	if (wait_for_lock(&wait, &hold, err) == WAIT_GRANTED)
 		result = hand_out(&wait, &hold, err);
 	else

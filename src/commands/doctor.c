@@ -579,8 +579,8 @@ static int check_named(struct diagnosis *all, struct error *err)
 	struct client client;
 	int result = 0;
 
-	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	client.connection.story.messenger = invocation->messenger;
+	client_init(&client, invocation->server, invocation->messenger,
+		    invocation->options->connect_timeout_ms);
 	for (int i = 0; result == 0 && i < invocation->argc; i++)
 		result = check_lock(all, invocation->argv[i], &client, err);
 	client_close(&client);
@@ -677,11 +677,10 @@ static int check_node(struct diagnosis *all, struct client *client, struct error
 static int run_checks(struct diagnosis *all, struct error *err)
 {
 	const struct invocation *invocation = all->invocation;
-	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
 	struct cluster_nodes *nodes = &all->nodes;
 
-	if (cluster_nodes_open(nodes, invocation->server, invocation->messenger, timeout_ms,
-			       clock_ms() + timeout_ms, err) < 0)
+	if (cluster_nodes_open(nodes, invocation->server, invocation->messenger,
+			       invocation->options->connect_timeout_ms, false, err) < 0)
 		return -1;
 	if (nodes->count == 0)
 		return 0;

@@ -334,14 +334,14 @@ static int note_lock(void *reader, const char *name, struct client *client, stru
 static int find_locks(struct reader *r, struct error *err)
 {
 	const struct invocation *invocation = r->invocation;
-	const int64_t timeout_ms = invocation->options->connect_timeout_ms, begun_ms = clock_ms();
+	const int64_t begun_ms = clock_ms();
 
 	for (size_t i = 0; i < r->count; i++)
 		r->locks[i].client = NULL;
 	cluster_nodes_close(&r->nodes);
 	if (cluster_nodes_open(&r->nodes, invocation->server,
-			       r->has_begun ? NULL : invocation->messenger, timeout_ms,
-			       begun_ms + timeout_ms, err) < 0 ||
+			       r->has_begun ? NULL : invocation->messenger,
+			       invocation->options->connect_timeout_ms, false, err) < 0 ||
 	    for_each_lock(&r->nodes, LOCK_LOG, NEVER_MS, note_lock, r, err) < 0)
 		return -1;
 	r->search_ms = clock_ms() + SEARCH_MS + 4 * (clock_ms() - begun_ms);
@@ -401,7 +401,7 @@ static int fetch_events(struct reader *r, struct history *history, struct logged
 	wire_add(&request, lock->after, query->since, r->table ? "0" : "1");
 	request.question = "for the log of lock";
 	request.about = keys->shown;
-	if (client_ask(client, &request, err) < 0)
+	if (client_ask(client, &request, NEVER_MS, err) < 0)
 		return -1;
 	reply = client->reply;
 	history->now_ms = event_number(reply_text(reply, 1));
@@ -539,8 +539,8 @@ static int run(struct reader *r, struct error *err)
 	const struct options *options = r->invocation->options;
 	int result = 0;
 
-	client_init(&r->client, r->invocation->server, options->connect_timeout_ms);
-	r->client.connection.story.messenger = r->invocation->messenger;
+	client_init(&r->client, r->invocation->server, r->invocation->messenger,
+		    options->connect_timeout_ms);
 	if (r->keys)
 		result = note_lock(r, r->invocation->argv[0], &r->client, err);
 	if (result == 0)

@@ -19,7 +19,7 @@ static int ask(struct look *look, struct client *client, const char *name, struc
 	wire_look(&keys, &request, look->what);
 	request.question = look->question;
 	request.about = keys.shown;
-	if (client_ask(client, &request, err) < 0)
+	if (client_ask(client, &request, NEVER_MS, err) < 0)
 		return -1;
 	return look->show(look, &keys, client, err);
 }
@@ -51,9 +51,8 @@ static int look_at_named(struct look *look, struct error *err)
 	struct client client;
 	int result = 0;
 
-	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	if (!look->is_watched)
-		client.connection.story.messenger = invocation->messenger;
+	client_init(&client, invocation->server, look->is_watched ? NULL : invocation->messenger,
+		    invocation->options->connect_timeout_ms);
 	for (int i = 0; result == 0 && i < invocation->argc; i++) {
 		bool is_double = false;
 
@@ -71,11 +70,10 @@ static int look_at_named(struct look *look, struct error *err)
 static int look_at_all(struct look *look, struct error *err)
 {
 	const struct invocation *invocation = look->invocation;
-	const int64_t timeout_ms = invocation->options->connect_timeout_ms;
 	struct cluster_nodes nodes;
 	int result = cluster_nodes_open(&nodes, invocation->server,
-					look->is_watched ? NULL : invocation->messenger, timeout_ms,
-					clock_ms() + timeout_ms, err);
+					look->is_watched ? NULL : invocation->messenger,
+					invocation->options->connect_timeout_ms, false, err);
 
 	if (result == 0)
 		result = for_each_lock(&nodes, LOCK_STATE, NEVER_MS, ask_or_pass, look, err);

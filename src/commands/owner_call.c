@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/options.h"
-#include "lock/lock_list.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 
@@ -17,13 +16,6 @@
 
 /* A longer name does not go into a message as a word for a shell. */
 #define QUOTED_MAX_BYTES 49
-
-int owner_call_make(struct owner_call *call, const struct request *request, struct error *err)
-{
-	const int64_t until_ms = clock_ms() + call->invocation->options->connect_timeout_ms;
-
-	return client_call(&call->client, request, until_ms, false, err);
-}
 
 static bool is_same_person(const char *one, const char *other)
 {
@@ -42,7 +34,7 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 	int found = 0;
 
 	wire_look(&call->lock.keys, &request, "status");
-	if (owner_call_make(call, &request, err) < 0)
+	if (client_ask(&call->client, &request, NEVER_MS, err) < 0)
 		return -1;
 	reply = call->client.reply;
 	for (size_t i = 0; i < reply_count(reply_at(reply, ROWS_AT)); i++) {
@@ -83,8 +75,8 @@ static int take_by_hand(struct owner_call *call, const char *verb, struct error 
 	const bool is_person = isatty(STDIN_FILENO) && getpgrp() == getpid();
 
 	call->client.keen = is_person;
-	if ((is_person || lock_list_is_reachable(call->invocation->server)) &&
-	    find_by_hand(call, err) < 0 && is_person)
+	call->client.connection.starts_none = !is_person;
+	if (find_by_hand(call, err) < 0 && is_person)
 		return -1;
 	if (!is_person || !**call->by_hand)
 		return say_who_you_are(call, verb, err);
@@ -109,8 +101,8 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	**call->by_hand = '\0';
 	if (lock_init(&call->lock, invocation->argv[0], LOCK_ACQUIRE, options, words, err) < 0)
 		return -1;
-	client_init(&call->client, invocation->server, options->connect_timeout_ms);
-	call->client.connection.story.messenger = invocation->messenger;
+	client_init(&call->client, invocation->server, invocation->messenger,
+		    options->connect_timeout_ms);
 	call->client.keen = true; /* a server that restarts may answer soon */
 	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0 ||
 	    take_by_hand(call, verb, err) == 0)

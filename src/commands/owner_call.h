@@ -26,6 +26,3 @@ bool owner_call_needs_owner(const struct options *options);
  * act as and the options need one. The caller closes the client. */
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err);
-
-/* Makes the request and waits for its reply, which is in call->client then. */
-int owner_call_make(struct owner_call *call, const struct request *request, struct error *err);

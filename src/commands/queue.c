@@ -93,7 +93,7 @@ static int request_removal(struct client *client, const struct lock_keys *keys, 
 	wire_remove(keys, &request, id, own_id, by);
 	request.question = "to take the waiter out of the queue of lock";
 	request.about = keys->shown;
-	if (client_ask(client, &request, err) < 0)
+	if (client_ask(client, &request, NEVER_MS, err) < 0)
 		return -1;
 	answer = reply_text(client->reply, 0);
 	if (strcmp(answer, "unknown") == 0)
@@ -120,8 +120,8 @@ static int remove_waiter(const struct invocation *invocation, struct error *err)
 			shorten(shown, id));
 	if (lock_keys_make(&keys, invocation->argv[0], err) < 0)
 		return -1;
-	client_init(&client, invocation->server, invocation->options->connect_timeout_ms);
-	client.connection.story.messenger = invocation->messenger;
+	client_init(&client, invocation->server, invocation->messenger,
+		    invocation->options->connect_timeout_ms);
 	result = request_removal(&client, &keys, id, err);
 	client_close(&client);
 	return result;

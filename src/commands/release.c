@@ -63,7 +63,7 @@ static int release_as(struct owner_call *call, const char *owner, enum release_o
 		message_step(messenger, "giving lock %s back as %s", name, owner);
 		wire_release_as(&call->lock, &request, owner);
 	}
-	if (owner_call_make(call, &request, err) < 0)
+	if (client_ask(&call->client, &request, NEVER_MS, err) < 0)
 		return -1;
 	return lock_read_release(call->client.reply, outcome, err);
 }
@@ -248,7 +248,7 @@ static int look(struct stopping *stopping, struct error *err)
 	wire_intervene(&call->lock, &request, "stop", "",
 		       only_hold(only, call->invocation->options));
 	wire_add(&request, is_first ? "" : stopping->list);
-	result = is_first ? owner_call_make(call, &request, err)
+	result = is_first ? client_ask(&call->client, &request, NEVER_MS, err)
 			  : client_call(&call->client, &request, stopping->until_ms, true, err);
 	if (result < 0)
 		return -1;

@@ -17,7 +17,7 @@ static int run_renew(const struct invocation *invocation, int *status, struct er
 		message_step(invocation->messenger, "renewing lock %s as %s", call.lock.keys.shown,
 			     call.lock.inherited[i]);
 		wire_renew_as(&call.lock, &request, call.lock.inherited[i]);
-		result = owner_call_make(&call, &request, err);
+		result = client_ask(&call.client, &request, NEVER_MS, err);
 		if (result == 0)
 			result = lock_read_renewal(&call.lock, &call.client, &reply, err);
 	}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "lock/lock.h"
 #include "redis/reply.h"
 #include "redis/script.h"
@@ -18,7 +19,7 @@
 
 int facts_call(struct client *client, const struct request *request, struct error *err)
 {
-	if (client_ask(client, request, err) == 0)
+	if (client_ask(client, request, NEVER_MS, err) == 0)
 		return 0;
 	return err->status == STATUS_UNAVAILABLE && !strstr(err->text, "unknown command") ? -1 : 1;
 }

@@ -46,14 +46,12 @@ void hold_set_take(const struct hold_set *set, struct hold *hold)
 	struct client *client = &hold->client;
 	char channel[CHANNEL_MAX_BYTES];
 
-	hold->messenger = set->messenger;
 	hold->state = HOLD_HELD;
 	hold->is_told = hold->is_told_late = false;
 	hold->ends_ms = lock->deadline_ms;
 	hold->patience_ms = set->timeout_ms;
 	hold->pace = (struct pace){0};
 	hold->why[0] = hold->asked_by[0] = '\0';
-	client->connection.story.messenger = set->messenger;
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
 				 ? clock_ms() + EARLY_RENEW_MS
 				 : client->sent_ms + lock->lease_ms / 3;
@@ -98,18 +96,19 @@ static void lose(struct hold *hold, const struct renew_reply *reply)
 /* token: the one that the lock had before. left_ms: how much of the lease was left. */
 static void tell_renewal(const struct hold *hold, const char *token, int64_t left_ms)
 {
+	struct messenger *messenger = hold->client.connection.story.messenger;
 	const struct lock *lock = &hold->lock;
 	char took[DURATION_MAX_BYTES], left[DURATION_MAX_BYTES];
 
 	if (strcmp(lock->token, token) != 0)
-		message_event(hold->messenger, LOG_INFO,
+		message_event(messenger, LOG_INFO,
 			      "took lock %s up again after a loss of data, token %s",
 			      lock->keys.shown, lock->token);
 	if (hold->state == HOLD_HELD)
-		message_step(
-			hold->messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
-			lock->keys.shown, duration_show(took, clock_ms() - hold->client.sent_ms),
-			duration_show(left, left_ms), *hold->why ? ", but " : "", hold->why);
+		message_step(messenger, "renewed lock %s in %s, with %s of its lease left%s%s",
+			     lock->keys.shown,
+			     duration_show(took, clock_ms() - hold->client.sent_ms),
+			     duration_show(left, left_ms), *hold->why ? ", but " : "", hold->why);
 }
 
 static void renewed(struct hold *hold)
@@ -241,12 +240,12 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 	struct request request;
 	enum release_outcome outcome;
 
-	/* a renewal that is not answered soon never will be: the connection is no good */
-	if (clock_ms() < hold->ends_ms)
-		client_finish(&hold->client,
-			      clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS));
-	else
-		client_cancel(&hold->client); /* one that has not left must not leave now */
+	/* A renewal that is not answered soon never will be: the connection is no good. One that
+	 * has not left must not leave behind the end. */
+	client_cancel(&hold->client,
+		      clock_ms() < hold->ends_ms
+			      ? clock_ms() + earliest((until_ms - clock_ms()) / 2, HURRY_MIN_MS)
+			      : 0);
 	wire_release(&hold->lock, &request);
 	if (client_call(&hold->client, &request, until_ms, true, err) < 0 ||
 	    lock_read_release(hold->client.reply, &outcome, err) < 0)
@@ -259,7 +258,7 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
 
 static void release_and_tell(struct hold *hold, int64_t until_ms)
 {
-	struct messenger *messenger = hold->messenger;
+	struct messenger *messenger = hold->client.connection.story.messenger;
 	const char *name = hold->lock.keys.shown;
 	const int64_t from_ms = clock_ms();
 	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES], cause[OWNER_SHOWN_BYTES];
@@ -369,7 +368,7 @@ void hold_set_release(const struct hold_set *set, int64_t until_ms)
 		if (hold->state == HOLD_HELD) {
 			release_and_tell(hold, earliest(until_ms, hold->ends_ms));
 		} else if (hold->state == HOLD_EXPIRED) {
-			client_cancel(&hold->client);
+			client_cancel(&hold->client, 0);
 			wire_release(&hold->lock, &request);
 			client_call(&hold->client, &request, clock_ms() + LEAST_MS, false,
 				    &ignored);

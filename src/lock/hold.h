@@ -23,7 +23,6 @@ enum hold_state {
 struct hold {
 	struct lock lock;
 	struct client client;
-	struct messenger *messenger; /* is told of each renewal */
 	enum hold_state state;
 	bool is_told;        /* a message has come since the last renewal */
 	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
@@ -56,7 +55,6 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 struct hold_set {
 	struct hold *holds;
 	int count;
-	struct messenger *messenger;
 	int64_t timeout_ms; /* of the clients */
 };
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/message.h"
@@ -15,7 +14,6 @@
 #include "lock/lock.h"
 #include "redis/client.h"
 #include "redis/cluster_nodes.h"
-#include "redis/local_server.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 
@@ -70,14 +68,6 @@ static void sort(struct lock_list *names)
 	names->count = kept;
 }
 
-static int ask(struct client *client, const struct request *request, int64_t until_ms,
-	       struct error *err)
-{
-	return client_call(client, request,
-			   earliest(clock_ms() + client->connection.timeout_ms, until_ms), false,
-			   err);
-}
-
 /* Moves on to the next step. A real server's cursor is a number, and differs from the one before;
  * the first step may be the last one. */
 static int move_cursor(char cursor[24], const char *next)
@@ -105,7 +95,7 @@ static int scan(struct lock_list *keys, enum lock_part part, struct client *clie
 	};
 
 	do {
-		if (ask(client, &request, until_ms, err) < 0)
+		if (client_ask(client, &request, until_ms, err) < 0)
 			return -1;
 		const struct redisReply *found = reply_at(client->reply, 1);
 
@@ -150,7 +140,7 @@ static int add_lock(struct lock_list *names, enum lock_part part, const char *ke
 		snprintf(guess, sizeof(guess), "%s", end);
 	if (part == LOCK_LOG && !is_name_of(guess, end))
 		return 0;
-	if (ask(client, &request, until_ms, err) == 0)
+	if (client_ask(client, &request, until_ms, err) == 0)
 		name = reply_string(client->reply);
 	else if (part == LOCK_STATE || err->status != STATUS_CONFIG)
 		return -1;
@@ -180,8 +170,6 @@ static int lock_list_find(struct lock_list *names, enum lock_part part, struct c
 {
 	const char *question =
 		part == LOCK_LOG ? "which locks have a log" : "which locks there are";
-	const int64_t begun_ms = clock_ms();
-	char took[DURATION_MAX_BYTES];
 	int result = 0;
 
 	*names = (struct lock_list){0};
@@ -197,9 +185,8 @@ static int lock_list_find(struct lock_list *names, enum lock_part part, struct c
 	}
 	sort(names);
 	if (result == 0)
-		message_step(nodes->messenger, "found %zu lock%s after %s", names->count,
-			     names->count == 1 ? "" : "s",
-			     duration_show(took, clock_ms() - begun_ms));
+		message_step(nodes->messenger, "found %zu lock%s", names->count,
+			     names->count == 1 ? "" : "s");
 	return result;
 }
 
@@ -221,23 +208,6 @@ int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t unti
 	return result;
 }
 
-bool lock_list_is_reachable(const struct server *server)
-{
-	struct error ignored;
-	int folder, fd;
-
-	if (server->kind != SERVER_LOCAL)
-		return true;
-	folder = local_server_open(&ignored);
-	if (folder < 0)
-		return false;
-	fd = local_server_connect(folder);
-	close(folder);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
 void lock_list_find_quickly(struct lock_list *names, const struct server *server)
 {
 	const int64_t until_ms = clock_ms() + PROMPT_MS;
@@ -245,9 +215,7 @@ void lock_list_find_quickly(struct lock_list *names, const struct server *server
 	struct error ignored;
 
 	*names = (struct lock_list){0};
-	if (!lock_list_is_reachable(server))
-		return;
-	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, until_ms, &ignored) == 0)
+	if (cluster_nodes_open(&nodes, server, NULL, PROMPT_MS, true, &ignored) == 0)
 		lock_list_find(names, LOCK_STATE, &nodes, until_ms, &ignored);
 	cluster_nodes_close(&nodes);
 }
@@ -267,7 +235,7 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		const struct request request = {.argv = {"PTTL", all[i]}, .argc = 2};
 
-		if (ask(client, &request, NEVER_MS, err) < 0)
+		if (client_ask(client, &request, NEVER_MS, err) < 0)
 			return err->status == STATUS_REFUSED ? 0 : -1;
 		if (reply_integer(client->reply) != -2)
 			return 0;
@@ -293,10 +261,10 @@ enum grants grants_ask(struct client *client, struct error *why)
 	const struct request insert = {
 		.argv = {"LINSERT", "redisson_lock_queue:{fairlock-doctor}", "BEFORE", "", ""},
 		.argc = 5};
-	int result = ask(client, &script, NEVER_MS, why);
+	int result = client_ask(client, &script, NEVER_MS, why);
 
 	if (result < 0 && why->status == STATUS_BUG && !client->connection.handshake.is_cluster)
-		result = ask(client, &insert, NEVER_MS, why);
+		result = client_ask(client, &insert, NEVER_MS, why);
 	if (result == 0)
 		return GRANTS_LOCKS;
 	return why->status == STATUS_UNAVAILABLE ? GRANTS_NONE : GRANTS_NOT_KNOWN;

@@ -38,9 +38,6 @@ typedef int lock_visit(void *data, const char *name, struct client *client, stru
 int for_each_lock(struct cluster_nodes *nodes, enum lock_part part, int64_t until_ms,
 		  lock_visit *visit, void *data, struct error *err);
 
-/* Whether the server runs, as far as one can tell without starting it. */
-bool lock_list_is_reachable(const struct server *server);
-
 /* Finds the names that can be found at once, for somebody who waits at a prompt. Starts no private
  * server. Call lock_list_free. */
 void lock_list_find_quickly(struct lock_list *names, const struct server *server);

@@ -846,7 +846,7 @@ static void leave(struct waiting *w, struct error *err)
 	/* a connection that carries nothing any more must leave time for another */
 	connection_set_timeout(&client->connection,
 			       earliest(client->connection.timeout_ms, LEAVE_MS / 2));
-	client_cancel(client);
+	client_cancel(client, 0);
 	wire_leave(w->lock, &request);
 	/* A server that has been silent for as long as the user allows may go on later, and grant
 	 * the lock to a process that is no more: it is told, but its answer is hardly waited for.
@@ -1019,7 +1019,6 @@ static void begin(struct waiting *w)
 		w->until_ms = (wait->from_ms ? wait->from_ms : w->lock->place.wanted_ms) +
 			      wait->options->wait_ms + 1;
 	w->client->keen = true;
-	w->client->connection.story.messenger = wait->messenger;
 	wire_channel(&w->lock->keys, w->lock->request, channel);
 	client_subscribe(w->client, channel);
 	ask(w);

@@ -55,22 +55,21 @@
 /* A message repeats a name that is no longer than this. */
 #define NAME_SHORT_BYTES 20
 
-/* The peer is gone after three probes without an answer, or TCP_USER_TIMEOUT if that is set. */
+/* The peer is gone when no probe has been answered for the time of TCP_USER_TIMEOUT. */
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_INTERVAL_S 5
-#define KEEPALIVE_PROBES 3
 
 /* People are told when a server has been away for this long. */
 #define ABSENCE_MS 1000
 
-/* Fills *err with "cannot VERB the server: CAUSE". */
-static void server_fail(const struct server *server, struct error *err, enum status status,
-			const char *verb, const char *cause)
-{
-	fail_about(err, status, verb, server_shown(server), cause);
-}
-
 /* ==== The connection ==== */
+
+/* connection->error becomes "cannot VERB the server: CAUSE". */
+static void note(struct connection *connection, enum status status, const char *verb,
+		 const char *cause)
+{
+	fail_about(&connection->error, status, verb, server_shown(connection->server), cause);
+}
 
 static void connection_allow(struct connection *connection)
 {
@@ -85,7 +84,7 @@ void connection_set_timeout(struct connection *connection, int64_t timeout_ms)
 
 	connection->timeout_ms = timeout_ms;
 	connection->until_ms = earliest(connection->until_ms, latest_ms);
-	connection->due_ms = earliest(connection->due_ms, latest_ms);
+	connection->wake_ms = earliest(connection->wake_ms, latest_ms);
 }
 
 /* The next round begins with the seed at the other end. */
@@ -99,32 +98,21 @@ static void keep_seed(struct connection *connection)
 
 /* ---- What people are told ---- */
 
-static void connection_tell_trouble(struct connection *connection, const struct error *error)
-{
-	struct connection_story *story = &connection->story;
-
-	if (strcmp(error->text, story->trouble) == 0)
-		return;
-	strcpy(story->trouble, error->text);
-	message_step(story->messenger, "%s", error->text);
-}
-
 /* The server has greeted us. Where there may be several, the endpoint says which one it is. */
 static void tell_connection(struct connection *connection)
 {
-	const struct server *server = connection->server;
-	const bool is_one = server->kind == SERVER_LOCAL || server->kind == SERVER_UNIX;
+	const bool is_one = connection->server->seed_count == 0;
 	struct connection_story *story = &connection->story;
 	char took[DURATION_MAX_BYTES], port[8] = "";
 
 	duration_show(took, clock_ms() - story->begun_ms);
 	story->begun_ms = 0;
 	story->has_greeted = true;
-	story->trouble[0] = '\0';
 	if (!is_one)
 		snprintf(port, sizeof(port), ":%u", connection->endpoint.port);
-	message_step(story->messenger, "connected to %s%s after %s",
-		     is_one ? server_shown(server) : connection->endpoint.host, port, took);
+	message_step(connection->story.messenger, "connected to %s%s after %s",
+		     is_one ? server_shown(connection->server) : connection->endpoint.host, port,
+		     took);
 }
 
 static void connection_send(struct connection *connection, int argc, const char **argv)
@@ -155,7 +143,7 @@ static void connection_drop(struct connection *connection)
 {
 	close_socket(connection);
 	connection->addresses = (struct addresses){0};
-	connection->retry_ms = 0;
+	connection->wake_ms = 0;
 }
 
 /* Half of the delay is random, so that many waiters do not come back in step. */
@@ -187,7 +175,7 @@ static enum client_event round_lost(struct connection *connection)
 	route->redirections = 0;
 	route->is_well = false;
 	connection_drop(connection);
-	connection->retry_ms = clock_ms() + connection_back_off(connection);
+	connection->wake_ms = clock_ms() + connection_back_off(connection);
 	return CLIENT_FAILED;
 }
 
@@ -205,7 +193,7 @@ static enum client_event attempt_failed(struct connection *connection)
 	     connection->route.tried >= connection->server->seed_count))
 		return round_lost(connection);
 	close_socket(connection);
-	connection->retry_ms = 0;
+	connection->wake_ms = 0;
 	return CLIENT_NOTHING;
 }
 
@@ -213,7 +201,7 @@ static enum client_event attempt_failed(struct connection *connection)
 static enum client_event connection_fail(struct connection *connection, enum status status,
 					 const char *verb, const char *cause)
 {
-	server_fail(connection->server, &connection->error, status, verb, cause);
+	note(connection, status, verb, cause);
 	return connection->handshake.due > 0 ? attempt_failed(connection) : round_lost(connection);
 }
 
@@ -224,8 +212,7 @@ static enum client_event unreachable(struct connection *connection, const char *
 	if (connection->addresses.next <= 1 || connection->redis) {
 		if (connection->trouble != TROUBLE_BROKE)
 			connection->trouble = TROUBLE_AWAY;
-		server_fail(connection->server, &connection->error, STATUS_UNAVAILABLE, "reach",
-			    cause);
+		note(connection, STATUS_UNAVAILABLE, "reach", cause);
 	}
 	return attempt_failed(connection);
 }
@@ -253,7 +240,7 @@ static enum client_event late(struct connection *connection)
 /* Nothing has come yet. */
 static enum client_event keep_waiting(struct connection *connection)
 {
-	return clock_ms() < connection->due_ms ? CLIENT_NOTHING : late(connection);
+	return clock_ms() < connection->wake_ms ? CLIENT_NOTHING : late(connection);
 }
 
 /* A server that was reached and then broke the connection was away for no time yet. */
@@ -271,7 +258,7 @@ static bool connection_await(struct connection *connection)
 	pause_ms = connection->server->kind == SERVER_LOCAL ? LOCAL_START_RETRY_MS
 							    : connection_back_off(connection);
 	/* the attempt behind the pause needs time, too, but a pause there is */
-	connection->retry_ms =
+	connection->wake_ms =
 		now + earliest(pause_ms, earliest((connection->until_ms - now) / 2 + BACKOFF_MIN_MS,
 						  BACK_OFF_MAX_MS));
 	return true;
@@ -392,7 +379,7 @@ static void greet_server(struct connection *connection)
 static enum client_event greeting_refused(struct connection *connection, enum status status,
 					  const char *cause)
 {
-	server_fail(connection->server, &connection->error, status, "use", cause);
+	note(connection, status, "use", cause);
 	round_lost(connection);
 	return CLIENT_REFUSED;
 }
@@ -529,7 +516,7 @@ static void enter(struct connection *connection, enum connection_stage stage)
 	const int64_t share = has_others && !may_take_all ? rest / 2 : rest;
 
 	connection->stage = stage;
-	connection->due_ms = now + (share > least ? share : least);
+	connection->wake_ms = now + (share > least ? share : least);
 }
 
 static enum client_event greet_peer(struct connection *connection)
@@ -555,7 +542,7 @@ static enum client_event await_tls(struct connection *connection)
 		return keep_waiting(connection);
 	if (connection->redis->err == REDIS_ERR_EOF)
 		connection->trouble = TROUBLE_BROKE;
-	server_fail(connection->server, &connection->error, why.status, "reach", why.text);
+	note(connection, why.status, "reach", why.text);
 	return attempt_failed(connection);
 }
 
@@ -624,7 +611,8 @@ static enum client_event open_unix(struct connection *connection)
 	/* else it does not run, or is too busy to answer */
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
 		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
-	return is_local ? start_local(connection) : unreachable(connection, strerror(errno));
+	return is_local && !connection->starts_none ? start_local(connection)
+						    : unreachable(connection, strerror(errno));
 }
 
 static void set_option(int fd, int level, int option, int value)
@@ -641,7 +629,6 @@ static void set_options(int fd, int64_t timeout_ms)
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
 }
 
 static enum client_event try_next_address(struct connection *connection)
@@ -670,8 +657,7 @@ struct query {
 };
 
 struct answer {
-	int code; /* of getaddrinfo */
-	int saved_errno;
+	const char *why; /* there is none */
 	struct addresses addresses;
 };
 
@@ -715,11 +701,16 @@ static void *look_up(void *argument)
 {
 	struct query *query = argument;
 	struct answer answer = {0};
+	int code;
 
 	pthread_detach(pthread_self());
-	answer.code = add_addresses(&answer.addresses, query->endpoint.host, query->endpoint.port,
-				    AI_ADDRCONFIG);
-	answer.saved_errno = errno;
+	code = add_addresses(&answer.addresses, query->endpoint.host, query->endpoint.port,
+			     AI_ADDRCONFIG);
+	answer.why = code == 0            ? "its name has no address"
+		     : code == EAI_SYSTEM ? strerror(errno)
+		     : code == EAI_AGAIN
+			     ? "temporary failure in name resolution" /* musl: "Try again" */
+			     : gai_strerror(code);
 	/* fails if the look-up was dropped */
 	(void)!write(query->answer_fd, &answer, sizeof(answer));
 	close(query->answer_fd);
@@ -764,14 +755,8 @@ static enum client_event await_name(struct connection *connection)
 	if (length != sizeof(answer))
 		return unreachable(connection, "the look-up of its name failed");
 	connection->addresses = answer.addresses;
-	if (answer.addresses.count > 0)
-		return try_next_address(connection);
-	return unreachable(connection,
-			   answer.code == 0            ? "its name has no address"
-			   : answer.code == EAI_SYSTEM ? strerror(answer.saved_errno)
-			   : answer.code == EAI_AGAIN
-				   ? "temporary failure in name resolution" /* musl: "Try again" */
-				   : gai_strerror(answer.code));
+	return answer.addresses.count > 0 ? try_next_address(connection)
+					  : unreachable(connection, answer.why);
 }
 
 /* The endpoint that was named goes first, then the seeds, from the one that was fine last. */
@@ -799,11 +784,10 @@ static enum client_event open_tcp(struct connection *connection)
 
 static enum client_event begin(struct connection *connection)
 {
-	const enum server_kind kind = connection->server->kind;
 	const int64_t now = clock_ms();
 	struct route *route = &connection->route;
 
-	if (now < connection->retry_ms)
+	if (now < connection->wake_ms)
 		return CLIENT_NOTHING;
 	/* a process that was stopped, or had nothing to ask, begins anew */
 	if (!connection->until_ms || (now >= connection->until_ms && !connection->awaited))
@@ -813,8 +797,7 @@ static enum client_event begin(struct connection *connection)
 	route->is_well = false;
 	route->asking = route->asks_next;
 	route->asks_next = false;
-	return kind == SERVER_LOCAL || kind == SERVER_UNIX ? open_unix(connection)
-							   : open_tcp(connection);
+	return connection->server->kind < SERVER_TCP ? open_unix(connection) : open_tcp(connection);
 }
 
 /* ---- What goes over it ---- */
@@ -876,7 +859,7 @@ static enum client_event converse(struct connection *connection, redisReply **re
 
 	while (event == CLIENT_NOTHING && connection->stage == CONNECTION_OPEN) {
 		const bool is_greeting = connection->handshake.due > 0;
-		const bool is_late = is_greeting && clock_ms() >= connection->due_ms;
+		const bool is_late = is_greeting && clock_ms() >= connection->wake_ms;
 		redisReply *next = NULL;
 
 		redisBufferWrite(connection->redis, NULL);
@@ -932,11 +915,9 @@ static int64_t connection_wait(const struct connection *connection, struct pollf
 		slot->events = connection->handshake.tls_awaits;
 	if (connection_is_sending(connection))
 		slot->events |= POLLOUT;
-	if (connection->stage == CONNECTION_DOWN)
-		return connection->retry_ms;
 	return connection->stage == CONNECTION_OPEN && connection->handshake.due == 0
 		       ? NEVER_MS
-		       : connection->due_ms;
+		       : connection->wake_ms;
 }
 
 /* ---- Another process goes on with it ---- */
@@ -962,10 +943,12 @@ void connection_forget(struct connection *connection)
 
 /* ==== Requests ==== */
 
-void client_init(struct client *client, const struct server *server, int64_t timeout_ms)
+void client_init(struct client *client, const struct server *server, struct messenger *messenger,
+		 int64_t timeout_ms)
 {
 	*client = (struct client){
 		.connection = {.server = server,
+			       .story.messenger = messenger,
 			       .timeout_ms = timeout_ms,
 			       .back_off_max_ms = BACK_OFF_MAX_MS,
 			       .fd = -1,
@@ -1003,16 +986,6 @@ static void settle_channel(struct traffic *traffic)
 	traffic->channels_first -= traffic->channels_first > 0;
 }
 
-/* The answer has come. Returns false if none was due. */
-static bool settle_answer(struct traffic *traffic)
-{
-	const bool was_due = traffic->answer_due;
-
-	traffic->answer_due = false;
-	traffic->channels_first = traffic->channels_due;
-	return was_due;
-}
-
 /* Each command needs this before it at a node to which the slot is on its way. */
 static void send_asking(struct client *client)
 {
@@ -1031,7 +1004,7 @@ static void subscribe(struct client *client, const char *channel)
 	send_asking(client);
 	connection_send(&client->connection, 2, argv);
 	client->traffic.channels_due++;
-	client->traffic.channels_first += !client->traffic.answer_due;
+	client->traffic.channels_first += client->phase < REQUEST_SENT;
 }
 
 /* Subscribes to the channels that this connection has not got yet. */
@@ -1051,6 +1024,10 @@ static void send_request(struct client *client, bool whole_script)
 	const struct request *request = &client->request;
 	struct traffic *traffic = &client->traffic;
 	const char *argv[REQUEST_ARGS + 3], **words = argv;
+	/* it is not the first connection, and has answered nothing yet; a process that goes on for
+	 * a dead one does not know what the dead one was told */
+	const bool returns =
+		!client->connection.route.is_well && (client->ever_answered || client->strays > 0);
 	const int64_t now = clock_ms();
 	char strays[12], age[24];
 
@@ -1062,7 +1039,7 @@ static void send_request(struct client *client, bool whole_script)
 	memcpy(words, request->argv, (size_t)request->argc * sizeof(*words));
 	snprintf(strays, sizeof(strays), "%d", client->strays);
 	snprintf(age, sizeof(age), "-%" PRId64, now - request->since_ms);
-	if (request->again && (client->retried || traffic->returning))
+	if (request->again && (client->retried || returns))
 		words[request->again] = "1";
 	if (request->strays)
 		words[request->strays] = strays;
@@ -1076,7 +1053,6 @@ static void send_request(struct client *client, bool whole_script)
 		subscribe(client, client->channels[0]);
 	send_asking(client);
 	connection_send(&client->connection, (int)(words - argv) + request->argc, argv);
-	traffic->answer_due = true;
 	client->phase = whole_script ? REQUEST_SENT_WHOLE : REQUEST_SENT;
 	client->replicas = 0;
 	client->sent_ms = now;
@@ -1092,7 +1068,6 @@ static void send_wait(struct client *client)
 	snprintf(replicas, sizeof(replicas), "%" PRId64, request->replicas);
 	snprintf(ms, sizeof(ms), "%" PRId64, request->replicas_ms);
 	connection_send(&client->connection, 3, (const char *[]){"WAIT", replicas, ms});
-	client->traffic.answer_due = true;
 	client->traffic.due_ms = clock_ms() + request->replicas_ms + client->connection.timeout_ms;
 }
 
@@ -1139,6 +1114,16 @@ static bool may_pass(const struct client *client)
 		connection->server->kind == SERVER_SENTINEL || connection->handshake.is_cluster);
 }
 
+/* What failed becomes the client's error, and is told if it is news. */
+static void tell_trouble(struct client *client)
+{
+	const struct error *error = &client->connection.error;
+
+	if (!client->error.status || strcmp(error->text, client->error.text) != 0)
+		message_step(client->connection.story.messenger, "%s", error->text);
+	client->error = *error;
+}
+
 /* The connection, or the attempt to make one, is over; another one follows. */
 static enum client_event lost(struct client *client, enum client_event event)
 {
@@ -1146,8 +1131,7 @@ static enum client_event lost(struct client *client, enum client_event event)
 	const bool is_final = event == CLIENT_REFUSED && !client->ever_answered;
 
 	forget_connection(client);
-	client->error = client->connection.error;
-	connection_tell_trouble(&client->connection, &client->error);
+	tell_trouble(client);
 	if (event != CLIENT_REFUSED && may_pass(client) && connection_await(&client->connection))
 		return CLIENT_NOTHING;
 	connection_give_up(&client->connection);
@@ -1163,22 +1147,7 @@ static enum client_event fail_connection(struct client *client, enum status stat
 
 /* ---- The server refuses ---- */
 
-/* A server does not say which key or channel it denied. Lists those that the request needs; ""
- * if the server has denied none of them. */
-static void list_names(const struct client *client, const char *text, char *names, size_t size)
-{
-	const struct request *request = &client->request;
-	size_t length = 0;
-
-	*names = '\0';
-	if (strstr(text, " key") && request->script)
-		for (int i = 0; i < request->keys && length < size; i++)
-			length += (size_t)snprintf(names + length, size - length, " %s",
-						   request->argv[i]);
-	else if (strstr(text, " channel") && client->channel_count > 0)
-		snprintf(names, size, " %s", client->channels[0]);
-}
-
+/* A server does not say which key or channel it denied. */
 static void tell_denied(struct client *client, bool is_key)
 {
 	const char *name = is_key ? client->request.argv[0] : client->channels[0];
@@ -1192,7 +1161,7 @@ static void tell_denied(struct client *client, bool is_key)
 	else
 		snprintf(cause, sizeof(cause), "it denies %s %s" SERVER_ERROR_HINT,
 			 is_key ? "a key of lock" : "channel", shorten(shown, name));
-	server_fail(client->connection.server, &client->error, STATUS_REFUSED, "use", cause);
+	note(&client->connection, STATUS_REFUSED, "use", cause);
 }
 
 /* A server that cannot serve now is asked again over the same connection: a waiter that went away
@@ -1213,8 +1182,8 @@ static bool may_stay(const struct client *client, const struct server_error *err
 
 static enum client_event stay(struct client *client, const char *cause)
 {
-	server_fail(client->connection.server, &client->error, STATUS_UNAVAILABLE, "use", cause);
-	connection_tell_trouble(&client->connection, &client->error);
+	note(&client->connection, STATUS_UNAVAILABLE, "use", cause);
+	tell_trouble(client);
 	unsend(client);
 	client->retried = true; /* it may have been carried out in part */
 	client->traffic.again_ms = clock_ms() + connection_back_off(&client->connection);
@@ -1224,14 +1193,12 @@ static enum client_event stay(struct client *client, const char *cause)
 static enum client_event refused_for_now(struct client *client, const char *text,
 					 const struct server_error *error, bool of_subscription)
 {
-	const struct server *server = client->connection.server;
-	const bool may_load =
-		server->kind == SERVER_LOCAL || (client->keen && !client->ever_answered);
+	const bool may_load = client->connection.server->kind == SERVER_LOCAL ||
+			      (client->keen && !client->ever_answered);
 
 	if (is_error(text, "LOADING") && may_load && connection_await(&client->connection)) {
-		server_fail(server, &client->connection.error, error->status, "use", error->cause);
-		client->error = client->connection.error;
-		connection_tell_trouble(&client->connection, &client->error);
+		note(&client->connection, error->status, "use", error->cause);
+		tell_trouble(client);
 		forget_connection(client);
 		return CLIENT_NOTHING;
 	}
@@ -1244,30 +1211,28 @@ static enum client_event refused_for_now(struct client *client, const char *text
  * else CLIENT_REFUSED. of_subscription: it does not answer the request. */
 static enum client_event refused(struct client *client, const char *text, bool of_subscription)
 {
-	char shown[SHORT_MAX_BYTES], names[1024] = "";
+	const bool of_key = strstr(text, " key") && client->request.script;
+	const bool of_channel = strstr(text, " channel") && client->channel_count > 0;
 	enum client_event event = CLIENT_REFUSED;
 	struct server_error error;
+	char shown[SHORT_MAX_BYTES];
 
 	server_error_read(&error, client->connection.server, text);
-	if (error.status == STATUS_REFUSED)
-		list_names(client, text, names, sizeof(names));
 	if (error.status == STATUS_UNAVAILABLE)
 		event = refused_for_now(client, text, &error, of_subscription);
-	else if (*names)
-		tell_denied(client, strstr(text, " key") && client->request.script);
+	else if (error.status == STATUS_REFUSED && (of_key || of_channel))
+		tell_denied(client, of_key);
 	else if (strstr(text, "WRONGTYPE") && client->request.script)
-		fail(&client->error, STATUS_CONFIG,
+		fail(&client->connection.error, STATUS_CONFIG,
 		     "cannot use the name %s: it is in use by something that is no lock",
 		     shorten(shown, client->request.argv[0]));
 	else
-		server_fail(client->connection.server, &client->error, error.status, "use",
-			    error.cause);
+		note(&client->connection, error.status, "use", error.cause);
 	if (event == CLIENT_REFUSED) {
-		connection_tell_trouble(&client->connection, &client->error);
+		tell_trouble(client);
 		client->phase = REQUEST_NONE;
 	}
-	message_step(client->connection.story.messenger, "the server says: %s%s%s", text,
-		     *names ? "; needed:" : "", names);
+	message_step(client->connection.story.messenger, "the server says: %s", text);
 	return event;
 }
 
@@ -1340,6 +1305,8 @@ static enum client_event take_error(struct client *client, const char *text)
 
 	if (of_subscription && is_put_off(client, text))
 		return CLIENT_NOTHING;
+	if (!of_subscription)
+		client->traffic.channels_first = client->traffic.channels_due;
 	if (is_error(text, "MOVED") || is_error(text, "ASK")) {
 		if (!connection_redirect(&client->connection, text))
 			return fail_connection(client, STATUS_UNAVAILABLE, "use",
@@ -1353,12 +1320,10 @@ static enum client_event take_error(struct client *client, const char *text)
 	}
 	if (is_error(text, "NOSCRIPT") && !of_subscription && client->request.script &&
 	    client->phase == REQUEST_SENT) {
-		settle_answer(&client->traffic);
+		unsend(client);
 		send_request(client, true);
 		return CLIENT_NOTHING;
 	}
-	if (!of_subscription)
-		settle_answer(&client->traffic);
 	event = refused(client, text, of_subscription);
 	if (of_subscription && event == CLIENT_REFUSED) {
 		/* the request that was sent behind it may have been granted */
@@ -1382,7 +1347,6 @@ static enum client_event answered(struct client *client)
 	connection->error.status = STATUS_OK;
 	connection_give_up(connection);
 	client->phase = REQUEST_NONE;
-	client->traffic.returning = false;
 	client->ever_answered = true;
 	client->error.status = STATUS_OK;
 	return CLIENT_REPLY;
@@ -1399,10 +1363,10 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 		return CLIENT_NOTHING;
 	}
 	/* a server that answers before the request has left would make us pile up requests */
-	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection) ||
-	    !settle_answer(&client->traffic))
+	if (client->phase < REQUEST_SENT || connection_is_sending(&client->connection))
 		return fail_connection(client, STATUS_BUG, "understand",
 				       "it sent a reply without a request");
+	client->traffic.channels_first = client->traffic.channels_due;
 	if (client->phase == REQUEST_CONFIRMING) {
 		client->replicas = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 		return answered(client);
@@ -1426,12 +1390,10 @@ static enum client_event take_answer(struct client *client, redisReply *reply)
 
 /* ---- Life ---- */
 
-/* The one before may have ended in its handshake. A process that goes on for a dead one does not
- * know what the dead one was told. */
+/* The one before may have ended in its handshake. */
 static void opened(struct client *client)
 {
 	forget_connection(client);
-	client->traffic.returning = client->ever_answered || client->strays > 0;
 	if (!client_has_request(client)) /* else they go with the request */
 		send_subscriptions(client);
 }
@@ -1451,8 +1413,8 @@ void client_tell_late(const struct client *client, struct error *err)
 	else if (connection->local_folder >= 0 && connection->stage == CONNECTION_DOWN)
 		local_server_failure(connection->local_folder, err);
 	else
-		server_fail(connection->server, err, STATUS_UNAVAILABLE, "reach",
-			    connection_lateness(connection));
+		fail_about(err, STATUS_UNAVAILABLE, "reach", server_shown(connection->server),
+			   connection_lateness(connection));
 }
 
 static bool has_greeted(const struct client *client)
@@ -1463,7 +1425,7 @@ static bool has_greeted(const struct client *client)
 static bool is_idle(const struct client *client)
 {
 	return client->connection.stage == CONNECTION_DOWN && !client_has_request(client) &&
-	       client->channel_count == 0 && !client->eager;
+	       client->channel_count == 0;
 }
 
 /* Only the greeting tells whether the server is the cluster that a list is for, and whether it has
@@ -1526,9 +1488,10 @@ static void tell_absence(struct client *client)
 	static const char words[] = "; trying again";
 	char text[4 * MESSAGE_CHARACTERS + 1];
 
-	if (!story->messenger || story->messenger->verbose || story->told_absence ||
-	    !client->keen || client->ever_answered || !client->error.status ||
-	    !connection->awaited || clock_ms() < from_ms + ABSENCE_MS || !isatty(STDERR_FILENO))
+	if (!connection->story.messenger || connection->story.messenger->verbose ||
+	    story->told_absence || !client->keen || client->ever_answered ||
+	    !client->error.status || !connection->awaited || clock_ms() < from_ms + ABSENCE_MS ||
+	    !isatty(STDERR_FILENO))
 		return;
 	story->told_absence = true;
 	shorten_to(text, MESSAGE_CHARACTERS - strlen(words), client->error.text);
@@ -1586,14 +1549,6 @@ void client_request(struct client *client, const struct request *request)
 	client->traffic.again_ms = 0;
 }
 
-void client_cancel(struct client *client)
-{
-	if (client->phase >= REQUEST_SENT)
-		start_over(client);
-	connection_allow(&client->connection);
-	client->phase = REQUEST_NONE;
-}
-
 bool client_is_still(const struct client *client)
 {
 	return has_greeted(client) && !client_has_request(client) &&
@@ -1631,8 +1586,7 @@ static enum client_event step_without_sigpipe(struct client *client)
 	return event;
 }
 
-/* Returns 0 when one of the events has come, a bit each; without any, when the server has greeted
- * us. */
+/* Returns 0 when one of the events has come, a bit each. */
 static int await(struct client *client, unsigned events, int64_t until_ms, bool patient,
 		 struct error *err)
 {
@@ -1641,7 +1595,7 @@ static int await(struct client *client, unsigned events, int64_t until_ms, bool 
 	for (;;) {
 		enum client_event event = step_without_sigpipe(client);
 
-		if (events ? events & 1u << event : has_greeted(client))
+		if (events & 1u << event)
 			return 0;
 		if (is_over(client, event, patient)) {
 			*err = client->error;
@@ -1661,6 +1615,18 @@ static int await(struct client *client, unsigned events, int64_t until_ms, bool 
 	}
 }
 
+void client_cancel(struct client *client, int64_t until_ms)
+{
+	struct error ignored;
+
+	if (client_has_request(client) && clock_ms() < until_ms)
+		await(client, TO_BE_ANSWERED, until_ms, false, &ignored);
+	if (client->phase >= REQUEST_SENT)
+		start_over(client);
+	connection_allow(&client->connection);
+	client->phase = REQUEST_NONE;
+}
+
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err)
 {
@@ -1673,35 +1639,24 @@ int client_call(struct client *client, const struct request *request, int64_t un
 			     request->about ? " " : "", request->about ? request->about : "");
 	client_request(client, request);
 	/* a call does not wait for the pause after another one that failed */
-	client->connection.retry_ms = 0;
+	if (client->connection.stage == CONNECTION_DOWN)
+		client->connection.wake_ms = 0;
 	result = await(client, TO_BE_ANSWERED, until_ms, patient, err);
 	/* a reply that comes too late must not answer the next request */
 	if (result < 0)
-		client_cancel(client);
+		client_cancel(client, 0);
 	else if (request->question)
 		message_step(messenger, "the server has answered after %s",
 			     duration_show(took, clock_ms() - client->sent_ms));
 	return result;
 }
 
-int client_ask(struct client *client, const struct request *request, struct error *err)
+int client_ask(struct client *client, const struct request *request, int64_t until_ms,
+	       struct error *err)
 {
-	return client_call(client, request, clock_ms() + client->connection.timeout_ms, false, err);
-}
+	const int64_t latest_ms = clock_ms() + client->connection.timeout_ms;
 
-int client_connect(struct client *client, int64_t until_ms, struct error *err)
-{
-	client->eager = true;
-	return await(client, 0, until_ms, false, err);
-}
-
-void client_finish(struct client *client, int64_t until_ms)
-{
-	struct error ignored;
-
-	if (client_has_request(client))
-		await(client, TO_BE_ANSWERED, until_ms, false, &ignored);
-	client_cancel(client);
+	return client_call(client, request, earliest(latest_ms, until_ms), false, err);
 }
 
 int client_listen(struct client *client, int64_t until_ms, struct error *err)

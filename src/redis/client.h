@@ -20,7 +20,7 @@ struct script;
 #define BACK_OFF_MAX_MS 1280
 
 enum connection_stage {
-	CONNECTION_DOWN,       /* retry_ms says when to try again */
+	CONNECTION_DOWN,       /* wake_ms says when to try again */
 	CONNECTION_LOOKING_UP, /* fd is the look-up's */
 	CONNECTION_CONNECTING, /* fd is the socket */
 	CONNECTION_SECURING,   /* redis exists, TLS is being agreed on */
@@ -70,11 +70,10 @@ struct route {
 
 /* The client tells people of a server that is away, and with --verbose of each step. */
 struct connection_story {
-	const struct messenger *messenger; /* NULL: nothing is told */
+	struct messenger *messenger; /* NULL: nothing is told */
 	int64_t begun_ms;  /* when the first attempt for the next connection began, or 0 */
 	bool has_greeted;  /* a server has greeted us, on this connection or before */
 	bool told_absence; /* that a server is awaited which is not there yet */
-	char trouble[sizeof(((struct error *)0)->text)]; /* the last since it was there, or "" */
 };
 
 /* The way to a server: which of several, the private server's start, names, sockets, TLS,
@@ -87,20 +86,21 @@ struct connection {
 	struct redisContext *redis; /* from CONNECTION_SECURING on */
 	int fd;
 	int local_folder;           /* of a private server, or -1 */
+	bool starts_none;           /* a private server that does not run is unreachable */
 	struct endpoint endpoint;   /* at the other end */
 	struct addresses addresses; /* its addresses */
 	struct route route;
 	struct handshake handshake;
 
-	int64_t retry_ms;  /* CONNECTION_DOWN: when to try again */
-	int64_t due_ms;    /* when this attempt has taken too long */
+	int64_t wake_ms;   /* CONNECTION_DOWN: when to try again; else: when this attempt has
+			    * taken too long */
 	int64_t until_ms;  /* when all attempts together have; 0: the next one begins to count */
 	bool awaited;      /* rounds that fail count together until then */
 	unsigned attempts; /* rounds that failed, one after another */
 	unsigned opened;   /* so many connections were there */
 	enum connection_trouble trouble;
 	struct connection_story story;
-	struct error error;
+	struct error error; /* what failed last */
 };
 
 #define REQUEST_ARGS 224
@@ -156,10 +156,8 @@ struct traffic {
 	int askings_due;    /* confirmations of ASKING to come */
 	int channels_due;   /* confirmations of subscriptions to come, ... */
 	int channels_first; /* ... and so many of them before the answer */
-	bool answer_due;    /* to the request, or to WAIT */
 	int subscribed;     /* so many of the client's channels were asked for */
 	bool by_shard;      /* with SSUBSCRIBE */
-	bool returning;     /* it is not the first connection, and has answered nothing yet */
 	bool more;      /* the last step brought something, and there may be another: do not wait */
 	int64_t due_ms; /* when the answer is overdue */
 	int64_t again_ms; /* the request is not sent before: the server could not serve it */
@@ -170,8 +168,7 @@ struct traffic {
 struct client {
 	struct connection connection;
 	struct traffic traffic;
-	bool eager; /* connects also when there is nothing to ask */
-	bool keen;  /* a server that is not there yet, or loads its data, has the whole timeout */
+	bool keen; /* a server that is not there yet, or loads its data, has the whole timeout */
 	struct request request;
 	enum request_phase phase;
 	bool retried;       /* the request was sent before, perhaps over an earlier connection */
@@ -187,9 +184,10 @@ struct client {
 	struct error error;
 };
 
-/* Nothing is connected until a request is made. timeout_ms bounds an attempt to connect and a reply
- * that is due. What happens is told to client->connection.story.messenger, if that is set. */
-void client_init(struct client *client, const struct server *server, int64_t timeout_ms);
+/* Nothing is connected until a request is made. The messenger, which may be NULL, is told what
+ * happens. timeout_ms bounds an attempt to connect and a reply that is due. */
+void client_init(struct client *client, const struct server *server, struct messenger *messenger,
+		 int64_t timeout_ms);
 
 /* Closes this process's end without telling the server anything. */
 void client_close(struct client *client);
@@ -201,8 +199,9 @@ bool client_subscribe(struct client *client, const char *channel);
 /* Makes a request. The one before must have been answered, or not have left. */
 void client_request(struct client *client, const struct request *request);
 
-/* Drops the request under way: its reply, if it comes, is ignored with its connection. */
-void client_cancel(struct client *client);
+/* Drops the request under way, unless its reply comes until until_ms (0: at once): a later one is
+ * ignored with its connection. Then there is no request. */
+void client_cancel(struct client *client, int64_t until_ms);
 
 /* Whether a request was made that has not been answered yet. */
 bool client_has_request(const struct client *client);
@@ -235,9 +234,6 @@ void connection_forget(struct connection *connection);
 
 /* ---- For commands that do one thing: these wait ---- */
 
-/* Connects and greets, with the patience of client_call. */
-int client_connect(struct client *client, int64_t until_ms, struct error *err);
-
 /* Makes the request and waits until until_ms for its reply. Tries again while the server is getting
  * ready (a private server that starts, a master or a slot on its way to another place), and after a
  * connection that broke; patient: whatever the server is away for. Returns 0 with client->reply, or
@@ -245,13 +241,10 @@ int client_connect(struct client *client, int64_t until_ms, struct error *err);
 int client_call(struct client *client, const struct request *request, int64_t until_ms,
 		bool patient, struct error *err);
 
-/* The same within the client's timeout, without patience. */
-int client_ask(struct client *client, const struct request *request, struct error *err);
+/* The same without patience, and within the client's timeout at the latest. */
+int client_ask(struct client *client, const struct request *request, int64_t until_ms,
+	       struct error *err);
 
 /* Waits until until_ms for a message, or for the connection to be lost. There is no request.
  * Returns -1 if the server refuses the subscription. */
 int client_listen(struct client *client, int64_t until_ms, struct error *err);
-
-/* Waits until until_ms for the reply to the request that is under way, if there is one. Then there
- * is no request and no reply any more. */
-void client_finish(struct client *client, int64_t until_ms);

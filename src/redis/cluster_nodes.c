@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/message.h"
+#include "base/clock.h"
 #include "redis/client.h"
 #include "redis/reply.h"
 #include "redis/server_error.h"
@@ -16,7 +16,7 @@
 #define RANGES_NAMED 6
 
 /* The place of the node at an endpoint; nodes->count: it is not known yet. */
-static size_t find(const struct cluster_nodes *nodes, const struct endpoint *endpoint)
+static size_t place_of(const struct cluster_nodes *nodes, const struct endpoint *endpoint)
 {
 	size_t i = 0;
 
@@ -26,22 +26,17 @@ static size_t find(const struct cluster_nodes *nodes, const struct endpoint *end
 	return i;
 }
 
-static void begin_client(const struct cluster_nodes *nodes, struct client *client,
-			 const struct server *server)
-{
-	client_init(client, server, nodes->timeout_ms);
-	client->connection.story.messenger = nodes->messenger;
-}
-
-/* Adds a node with the user, the password and the TLS files of `like`; without a host it is `like`
- * itself, on its unix socket. */
-static void add(struct cluster_nodes *nodes, const struct server *like,
+/* Adds a node with the user, the password and the TLS files of the seed's server; without a host it
+ * is that server itself, on its unix socket. */
+static void add(struct cluster_nodes *nodes, const struct client *seed,
 		const struct endpoint *endpoint)
 {
+	const struct server *like = seed->connection.server;
 	const bool is_ipv6 = strchr(endpoint->host, ':') != NULL;
 	struct cluster_node *node = &nodes->list[nodes->count++];
 
-	begin_client(nodes, &node->client, &node->server);
+	client_init(&node->client, &node->server, seed->connection.story.messenger,
+		    seed->connection.timeout_ms);
 	node->server = *like;
 	node->endpoint = *endpoint;
 	if (!*endpoint->host)
@@ -76,26 +71,20 @@ static bool read_range(const struct redisReply *range, const struct endpoint *as
 	return true;
 }
 
-static int no_memory(struct error *err)
-{
-	return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s", strerror(ENOMEM));
-}
-
-/* Notes what the reply of CLUSTER SLOTS says. The nodes have the user and password of `like`. */
-static int read_owners(struct cluster_nodes *nodes, const struct client *client,
-		       const struct server *like, struct error *err)
+/* Notes what the reply of CLUSTER SLOTS says. */
+static int read_owners(struct cluster_nodes *nodes, const struct client *seed, struct error *err)
 {
 	struct endpoint master;
 
-	for (size_t i = 0; i < reply_count(client->reply); i++) {
-		const struct redisReply *range = reply_at(client->reply, i);
+	for (size_t i = 0; i < reply_count(seed->reply); i++) {
+		const struct redisReply *range = reply_at(seed->reply, i);
 
-		if (!read_range(range, &client->connection.endpoint, &master))
+		if (!read_range(range, &seed->connection.endpoint, &master))
 			return reply_nonsense(err);
-		const size_t place = find(nodes, &master);
+		const size_t place = place_of(nodes, &master);
 
 		if (place == nodes->count)
-			add(nodes, like, &master);
+			add(nodes, seed, &master);
 		for (long long slot = reply_number(range, 0); slot <= reply_number(range, 1);
 		     slot++)
 			nodes->owners[slot] = (uint16_t)(place + 1);
@@ -103,48 +92,49 @@ static int read_owners(struct cluster_nodes *nodes, const struct client *client,
 	return 0;
 }
 
-/* Lists the masters that the seed names. */
-static int find_masters(struct cluster_nodes *nodes, struct client *seed, int64_t until_ms,
-			struct error *err)
+/* Lists the masters that the seed names, or the one server that it leads to. */
+static int find(struct cluster_nodes *nodes, struct client *seed, struct error *err)
 {
-	static const struct request which_slots = {.argv = {"CLUSTER", "SLOTS"}, .argc = 2};
-	size_t ranges;
+	const int64_t until_ms = clock_ms() + seed->connection.timeout_ms;
+	/* whatever it may do, a user may say this, which goes with the greeting */
+	static const struct request hello = {.argv = {"HELLO"}, .argc = 1};
+	static const struct request which_slots = {
+		.argv = {"CLUSTER", "SLOTS"}, .argc = 2, .question = "which nodes there are"};
+	size_t ranges = 0;
 
-	message_step(nodes->messenger, "asking which nodes there are");
-	if (client_call(seed, &which_slots, until_ms, false, err) < 0)
+	if (client_call(seed, &hello, until_ms, false, err) < 0)
 		return -1;
-	ranges = reply_count(seed->reply);
-	if (ranges > CLUSTER_SLOTS)
-		return reply_nonsense(err);
-	nodes->list = calloc(ranges + 1, sizeof(*nodes->list)); /* there may be none */
-	nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
-	if (!nodes->list || !nodes->owners)
-		return no_memory(err);
-	return read_owners(nodes, seed, seed->connection.server, err);
+	if (seed->connection.handshake.is_cluster) {
+		if (client_call(seed, &which_slots, until_ms, false, err) < 0)
+			return -1;
+		ranges = reply_count(seed->reply);
+		if (ranges > CLUSTER_SLOTS)
+			return reply_nonsense(err);
+		nodes->owners = calloc(CLUSTER_SLOTS, sizeof(*nodes->owners));
+	}
+	nodes->list = calloc(ranges + 1, sizeof(*nodes->list)); /* there may be no master */
+	if (!nodes->list || (seed->connection.handshake.is_cluster && !nodes->owners))
+		return fail(err, STATUS_OS, "cannot list the nodes of a cluster: %s",
+			    strerror(ENOMEM));
+	if (nodes->owners)
+		return read_owners(nodes, seed, err);
+	nodes->list[nodes->count++].client = *seed;
+	return 0;
 }
 
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
-		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
+		       struct messenger *messenger, int64_t timeout_ms, bool starts_none,
 		       struct error *err)
 {
 	struct client seed;
 	int result;
 
-	*nodes = (struct cluster_nodes){.messenger = messenger, .timeout_ms = timeout_ms};
-	begin_client(nodes, &seed, server);
-	result = client_connect(&seed, until_ms, err);
-	if (result == 0 && !seed.connection.handshake.is_cluster) {
-		nodes->list = calloc(1, sizeof(*nodes->list));
-		if (nodes->list) {
-			nodes->list->client = seed;
-			nodes->count = 1;
-			return 0;
-		}
-		result = no_memory(err);
-	} else if (result == 0) {
-		result = find_masters(nodes, &seed, until_ms, err);
-	}
-	client_close(&seed);
+	*nodes = (struct cluster_nodes){.messenger = messenger};
+	client_init(&seed, server, messenger, timeout_ms);
+	seed.connection.starts_none = starts_none;
+	result = find(nodes, &seed, err);
+	if (result < 0 || nodes->owners)
+		client_close(&seed);
 	if (result < 0)
 		cluster_nodes_close(nodes);
 	return result;

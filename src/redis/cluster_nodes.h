@@ -26,14 +26,13 @@ struct cluster_nodes {
 	size_t count;
 	uint16_t *owners; /* of each slot: 1 + the place of its node; 0: it has none. NULL: there is
 			   * no cluster */
-	const struct messenger *messenger; /* is told their steps; NULL: none is */
-	int64_t timeout_ms;
+	struct messenger *messenger; /* is told their steps; NULL: none is */
 };
 
-/* Finds the nodes until until_ms. `server` and `messenger` (which may be NULL) must outlive *nodes.
- * Returns 0, or -1 without any. */
+/* Finds the nodes within timeout_ms, which is that of their clients. `server` and `messenger`
+ * (which may be NULL) must outlive *nodes. Returns 0, or -1 without any. */
 int cluster_nodes_open(struct cluster_nodes *nodes, const struct server *server,
-		       const struct messenger *messenger, int64_t timeout_ms, int64_t until_ms,
+		       struct messenger *messenger, int64_t timeout_ms, bool starts_none,
 		       struct error *err);
 
 void cluster_nodes_close(struct cluster_nodes *nodes);

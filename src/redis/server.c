@@ -21,7 +21,6 @@
 #define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define SCHEME_BYTES LETTERS DIGITS "+-."
 #define HOST_BYTES LETTERS CAPITALS DIGITS "-._"
-#define UNRESERVED_BYTES LETTERS CAPITALS DIGITS "-._~"
 #define IPV6_BYTES HOST_BYTES ":%"
 
 /* A URL in a shell command ends before one of these. */
@@ -237,7 +236,7 @@ static int set_path(struct parse *parse, const char *text, size_t length)
 		return refuse(parse, "the path is relative and the working directory is gone");
 	if (written < 0 || (size_t)written >= sizeof(path))
 		return refuse(parse, "the path is too long for a socket");
-	if (password_fault(path)) /* the label would end so */
+	if (password_fault(path)) /* somebody has pasted it, as with a URL */
 		return refuse(parse, "the path ends with a blank or a line break");
 	return copy(parse, path, (size_t)written, &parse->server->path);
 }
@@ -287,64 +286,22 @@ static const struct scheme {
 };
 #define SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
 
-/* ---- The label: a URL that is read as the same server, without its passwords ---- */
-
-static void write_encoded(FILE *out, const char *text)
-{
-	for (; *text != '\0'; text++) {
-		if (strchr(UNRESERVED_BYTES, *text))
-			putc(*text, out);
-		else
-			fprintf(out, "%%%02X", (unsigned)(unsigned char)*text);
-	}
-}
-
-static void write_tcp_label(FILE *out, const struct server *server)
-{
-	if (server->user) {
-		write_encoded(out, server->user);
-		fputs(":@", out);
-	}
-	for (size_t i = 0; i < server->seed_count; i++) {
-		const struct endpoint *seed = &server->seeds[i];
-		const bool bracket = strchr(seed->host, ':') != NULL;
-
-		fprintf(out, "%s%s%s%s:%u", i ? "," : "", bracket ? "[" : "", seed->host,
-			bracket ? "]" : "", seed->port);
-	}
-	if (server->master) {
-		putc('/', out);
-		write_encoded(out, server->master);
-	}
-	if (server->db)
-		fprintf(out, "/%d", server->db);
-}
-
-static void write_unix_label(FILE *out, const struct server *server)
-{
-	fputs(server->path, out);
-	if (server->db)
-		fprintf(out, "?db=%d", server->db);
-	if (server->user) {
-		fputs(server->db ? "&user=" : "?user=", out);
-		write_encoded(out, server->user);
-	}
-}
-
+/* The label is the URL as it was written, without its password, and with the whole path of a
+ * socket: it leads to the same server. */
 static int make_label(struct parse *parse, const char *scheme)
 {
-	struct server *server = parse->server;
-	size_t length;
-	FILE *out = open_memstream(&server->label, &length);
+	const struct server *server = parse->server;
+	const char *text = parse->url + strlen(scheme), *at = strrchr(text, '@');
+	int length;
 
-	if (out == NULL)
-		return out_of_memory(parse);
-	fputs(scheme, out);
 	if (server->kind == SERVER_UNIX)
-		write_unix_label(out, server);
+		length = asprintf(&parse->server->label, "%s%s%s", scheme, server->path,
+				  text + strcspn(text, "?"));
 	else
-		write_tcp_label(out, server);
-	return fclose(out) ? out_of_memory(parse) : 0;
+		length = asprintf(&parse->server->label, "%s%.*s%s%s", scheme,
+				  server->user ? (int)strcspn(text, ":") : 0, text,
+				  server->user ? ":@" : "", at ? at + 1 : text);
+	return length < 0 ? out_of_memory(parse) : 0;
 }
 
 static int parse_scheme(struct parse *parse, const struct scheme *scheme)
@@ -486,7 +443,6 @@ void server_free(struct server *server)
 	free(server->path);
 	free(server->user);
 	free(server->password);
-	free(server->sentinel_user);
 	free(server->sentinel_password);
 	free(server->label);
 	memset(server, 0, sizeof(*server));

@@ -12,7 +12,7 @@
 enum server_kind {
 	SERVER_LOCAL, /* the private server of this user on this host */
 	SERVER_UNIX,
-	SERVER_TCP,
+	SERVER_TCP,      /* this one and those behind it have seeds */
 	SERVER_SENTINEL, /* the master that sentinels name */
 };
 
@@ -38,10 +38,10 @@ struct server {
 	char *master; /* SERVER_SENTINEL: what the sentinels call it */
 	bool tls;
 	struct tls_files tls_files;
-	char *user;              /* NULL: the default user */
-	char *password;          /* NULL: none */
-	char *sentinel_user;     /* NULL: the default user */
-	char *sentinel_password; /* NULL: none, or those above */
+	char *user;                /* NULL: the default user */
+	char *password;            /* NULL: none */
+	const char *sentinel_user; /* NULL: the default user */
+	char *sentinel_password;   /* NULL: none, or those above */
 	int db;
 	char *label; /* the URL without its password, to show and to hand on */
 	/* Regular files, read for each connection: they may have changed. NULL: none. */

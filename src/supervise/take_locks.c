@@ -59,7 +59,7 @@ int take_locks_init(struct job *job, struct error *err)
 			job->lock = &hold->lock;
 		else
 			*hold->lock.wish.limit = '\0'; /* --max-queue is for NAME */
-		client_init(&hold->client, job->server, set->timeout_ms);
+		client_init(&hold->client, job->server, job->messenger, set->timeout_ms);
 	}
 	return 0;
 }

@@ -333,8 +333,8 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		hold->ends_ms = hold->lock.deadline_ms;
 		if (hold->lock.deadline_ms <= clock_ms())
 			hold->state = HOLD_EXPIRED;
-		client_init(&hold->client, wrapper->job->server, set->timeout_ms);
-		hold->client.connection.story.messenger = set->messenger;
+		client_init(&hold->client, wrapper->job->server, wrapper->job->messenger,
+			    set->timeout_ms);
 		if (last.handshake.is_cluster) /* any of the seeds may hang */
 			hold->client.connection.route.named = last.endpoint;
 		hold->client.strays = STRAYS_OF_HEIR;

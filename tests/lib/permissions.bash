@@ -49,9 +49,7 @@ named() {
 	+*'|'*) grep -qiE "'${1:1:1}[a-z]*'|'$(tr '|' ' ' <<<"${1#+}")'|'${1#+}'" <<<"${output//|/ }" ;;
 	+*) grep -qiE "'${1#+}[' ]" <<<"$output" ;;
 	'~*') grep -q ' key' <<<"$output" ;;
-	# with -v there is a list of the keys, without it there are patterns
-	'~'*) grep -qF "$(sed -e 's/^~//' -e 's/\*.*//' <<<"$1")" <<<"${output#*needed:}" ||
-		grep -qE "one of the keys .*, ${1:1:8}[a-z_]*\*:" <<<"$output" ||
+	'~'*) grep -qE "one of the keys .*, ${1:1:8}[a-z_]*\*:" <<<"$output" ||
 		grep -qE "may not run '[A-Z]+ $(sed -e 's/^~//' -e 's/:.*//' <<<"$1"):" <<<"$output" ;;
 	'&'*) grep -qF "redisson_lock__channel:" <<<"$output" ;;
 	esac

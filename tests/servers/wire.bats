@@ -109,7 +109,7 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	cut_wire
 	from=$(ms)
 	FAIRLOCK_URL=redis://lock.example run -69 "$NEAR" "$NAMED" "$FAIRLOCK" wrap --connect-timeout 700ms job true
-	assert_output 'fairlock: cannot reach redis://lock.example:6379: its name was not found in time'
+	assert_output 'fairlock: cannot reach redis://lock.example: its name was not found in time'
 	[ $(($(ms) - from)) -lt 5000 ]
 }
 
@@ -118,7 +118,7 @@ has_no_connection() { ! "$NEAR" ss -Hnt state established dst "$FAR_ADDRESS" | g
 	new_names
 	echo 'nameserver 127.0.0.1' >resolv.conf
 	FAIRLOCK_URL=redis://lock.example run -69 timeout 20 "$NEAR" "$NAMED" "$FAIRLOCK" wrap job true
-	assert_output --regexp '^fairlock: cannot reach redis://lock.example:6379: (.*name resolution|its name was not found in time)$'
+	assert_output --regexp '^fairlock: cannot reach redis://lock.example: (.*name resolution|its name was not found in time)$'
 }
 
 # As when a managed service fails over and gives its name to another address.
