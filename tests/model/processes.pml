@@ -47,6 +47,7 @@
 #include "macros.h"
 
 #define when(condition, then) if :: condition -> then :: else fi
+#define must(property, condition) when(!(condition), property = false); assert(property)
 
 #define STOP_AT  2
 #define TAKE_AT  3
@@ -114,15 +115,12 @@ bool status = true;     /* what is reported is what happened */
 
 inline check_time()
 {
-	in_time = in_time && !(now == DEADLINE &&
-		(is_command && !stopped[COMMAND] || is_rest && !stopped[REST]));
-	assert(in_time)
+	must(in_time, !(now == DEADLINE && (is_command && !stopped[COMMAND] || is_rest && !stopped[REST])))
 }
 
 inline let_go_of_lock()
 {
-	kept = kept && !(held && (is_command || is_rest));
-	assert(kept);
+	must(kept, !(held && (is_command || is_rest)));
 	held = false
 }
 
@@ -309,8 +307,7 @@ inline report(what)
 {
 	reported = what;
 	wrapper = REPORTED;
-	status = status && (what == LOST || noted_end && !lost);
-	assert(status);
+	must(status, what == LOST || noted_end && !lost);
 	printf("the wrapper reports %e\n", what);
 	end_wrapper()
 }
@@ -337,8 +334,7 @@ inline make_guard()
 inline take_over()
 {
 	printf("the wrapper takes over\n");
-	status = status && phase != GIVING_BACK; /* COMMAND's status is known */
-	assert(status);
+	must(status, phase != GIVING_BACK); /* else COMMAND's status is known */
 	wrapper = TAKING_OVER;
 	when(!SPARE_GUARD,
 		begin_to_stop();
@@ -390,8 +386,7 @@ proctype job()
 		printf("COMMAND begins\n");
 		command = RUNS;
 		starts++;
-		once = once && starts == 1;
-		assert(once);
+		must(once, starts == 1);
 		check_time()
 	}
 	:: d_step { runs(COMMAND) && command == RUNS && !alive[REST] && !left_alone ->

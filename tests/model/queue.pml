@@ -34,11 +34,11 @@
 #define IDS  (OURS + REDISSON)
 #define R    (OURS + 1) /* the first client of Redisson's */
 #define SIZE (OURS + REDISSON + 1)
-#define LISTED  (OURS + REDISSON + 1)
 #define ENTRIES (OURS + REDISSON + 11)
 #define ASKERS  (FORCES + STOPS)
 #define TOKENS  (RESTARTS || EVICTIONS || DELETES || FORCES || STOPS || STEPS)
 #define when(condition, then) if :: condition -> then :: else fi
+#define must(property, condition) when(!(condition), property = false); assert(property)
 #define want(i) ((i) == 1 -> W1 : ((i) == 2 -> W2 : ((i) == 3 -> W3 : ((i) == 4 && OURS > 3 -> W4 : ALONE))))
 #define is_ours(i)   ((i) <= OURS)
 #define is_marker(e) ((e) > IDS)
@@ -63,7 +63,7 @@ mtype = { GIVEN, TURN };
 byte field, ttl;             /* key 1 */
 byte slots;        /* ... its value: the count, as a wish */
 byte ends[SIZE];             /* key 6: 1 and the ticks that are left; 1: its end is to be noticed */
-byte list[LISTED], length;   /* Redisson's list */
+byte list[SIZE], length;   /* Redisson's list */
 byte score[ENTRIES];         /* Redisson's sorted set */
 bool expires;                /* both have a time to live */
 byte place[SIZE];            /* our sorted set: the ticket; 0: it is not in it */
@@ -194,20 +194,26 @@ hidden byte its_ticket, its_token, late_ticket, late_watch, late_marker;
 
 /* ---- Redisson's list, and our set ---- */
 
-inline remove_entry()
-{
-	to = 0;
-	for (at : 0 .. LISTED - 1) {
-		moved = list[at];
-		list[at] = 0;
-		when(moved != 0 && moved != entry, list[to] = moved; to++)
+/* Sets `to`: how many are left. */
+#define drop_from(array, who) \
+	to = 0; \
+	for (at : 0 .. SIZE - 1) { \
+		moved = array[at]; \
+		array[at] = 0; \
+		when(moved != 0 && moved != who, array[to] = moved; to++) \
 	}
+
+inline remove_entry(who)
+{
+	entry = who;
+	drop_from(list, entry);
 	length = to;
 	score[entry] = 0
 }
 
-inline put_at(index)
+inline put_at(index, who)
 {
+	entry = who;
 	at = length;
 	do
 	:: at > index -> list[at] = list[at - 1]; at--
@@ -224,7 +230,7 @@ inline find_batch(ticket)
 	where = 0;
 	from = 0;
 	until = 255;
-	for (at : 0 .. LISTED - 1) {
+	for (at : 0 .. SIZE - 1) {
 		when(is_marker(list[at]) && at > 0 && begins(list[at]) > ticket && until == 255, until = begins(list[at]));
 		when(is_marker(list[at]) && (at == 0 || begins(list[at]) <= ticket),
 			where = at + 1; from = (at == 0 -> 0 : begins(list[at])))
@@ -240,7 +246,7 @@ inline take_out(who)
 		had_others = false;
 		for (n : 1 .. OURS) { had_others = had_others || place[n] != 0 && place[n] >= from && place[n] < until }
 		had_others = had_others || KEEP_MARKER && where != 1;
-		when(where != 0 && !had_others, entry = list[where - 1]; remove_entry()));
+		when(where != 0 && !had_others, remove_entry(list[where - 1])));
 	record[who] = false; current[who] = false; silent[who] = false;
 	when(turn == who, turn = 0; over = false)
 }
@@ -256,12 +262,7 @@ inline next_of_ours(ticket)
 
 inline leave_line(who)
 {
-	to = 0;
-	for (at : 0 .. SIZE - 1) {
-		moved = line[at];
-		line[at] = 0;
-		when(moved != 0 && moved != who, line[to] = moved; to++)
-	}
+	drop_from(line, who);
 	waiting = to
 }
 
@@ -279,14 +280,12 @@ inline check_order(who)
 		:: at >= waiting || line[at] == who || phase[who] != WAITING -> break
 		:: else ->
 			if
-			:: is_ours(who) && is_ours(line[at]) -> order = order && !must_wait_for(line[at])
-			:: else -> fair = fair && (!is_prompt(line[at]) || swept || cuts < CUTS)
+			:: is_ours(who) && is_ours(line[at]) -> must(order, !must_wait_for(line[at]))
+			:: else -> must(fair, !is_prompt(line[at]) || swept || cuts < CUTS)
 			fi
 		fi
 	}
-	excused = excused || !KEEPS_DATA && !one_is_back && !expected[who] && any(is_away);
-	assert(order);
-	assert(fair)
+	excused = excused || !KEEPS_DATA && !one_is_back && !expected[who] && any(is_away)
 }
 
 /* ---- Capacity ---- */
@@ -367,9 +366,8 @@ inline tell_second(ticks)
 inline check_holders(who)
 {
 	for (k : 1 .. IDS) {
-		fits = fits && (k == who || !is_holder(k) || beside(held[k], held[who]) && counts_fit(k, who))
+		must(fits, k == who || !is_holder(k) || beside(held[k], held[who]) && counts_fit(k, who))
 	}
-	assert(fits)
 }
 
 inline check_inside(who)
@@ -404,7 +402,7 @@ inline new_token(who)
 		token_clock = (token_clock > last_token || CLOCK_TOKEN -> token_clock : last_token) + 1;
 		last_token = token_clock;
 		token_of[who] = last_token;
-		grown = grown && (last_token > newest[0] || steps < STEPS && restarts < RESTARTS);
+		must(grown, last_token > newest[0] || steps < STEPS && restarts < RESTARTS);
 		newest[0] = (last_token > newest[0] -> last_token : newest[0]))
 }
 
@@ -412,13 +410,11 @@ inline new_token(who)
 inline take(who, ticks)
 {
 	check_order(who);
-	late = late && phase[who] != GONE;
-	assert(late);
+	must(late, phase[who] != GONE);
 	what = (slot -> slot : want(who));
 	take_out(who);
 	take_hold(who, ticks);
 	new_token(who);
-	assert(grown);
 	newest[what] = last_token;
 	broken[who] = 0;
 	askers[who] = 0;
@@ -465,12 +461,11 @@ inline mark_head()
 	next_of_ours(0);
 	oldest = second;
 	front = 255;
-	for (at : 0 .. LISTED - 1) { front = (is_marker(list[at]) && at > 0 && front == 255 -> begins(list[at]) : front) }
+	for (at : 0 .. SIZE - 1) { front = (is_marker(list[at]) && at > 0 && front == 255 -> begins(list[at]) : front) }
 	when(oldest != 0 && !is_marker(list[0]) && place[oldest] < front,
-		entry = marker(place[oldest]);
 		if
-		:: AT_TAIL && length > 0 -> put_at(length); front = begins(entry)
-		:: else -> put_at(0)
+		:: AT_TAIL && length > 0 -> put_at(length, marker(place[oldest])); front = begins(entry)
+		:: else -> put_at(0, marker(place[oldest]))
 		fi)
 }
 
@@ -501,8 +496,7 @@ inline first_waiter(me)
 			if
 			:: absent == 2 || turn == first && over && field == 0 ->
 				printf("%d is passed over\n", first);
-				entry = first;
-				remove_entry();
+				remove_entry(first);
 				leave_line(first);
 				publish(first, TURN);
 				turn = (turn == first -> 0 : turn); over = over && turn != 0; head = 0; absent = 0
@@ -569,7 +563,7 @@ inline check_lists()
 	holders = 0;
 	for (n : 1 .. ENTRIES - 1) { holders = holders + (score[n] != 0) }
 	lists = lists && holders == length;
-	for (at : 0 .. LISTED - 1) {
+	for (at : 0 .. SIZE - 1) {
 		lists = lists && (at < length) == (list[at] != 0 && score[list[at]] != 0);
 		lists = lists && (!is_marker(list[at]) || (has & (1 << (at + 1))))
 	}
@@ -581,10 +575,10 @@ inline mend()
 {
 	for (r1 : 1 .. ENTRIES - 1) {
 		is_known = score[r1] == 0 || !CUTS || NO_MEND;
-		for (r2 : 0 .. LISTED - 1) { is_known = is_known || list[r2] == r1 }
+		for (r2 : 0 .. SIZE - 1) { is_known = is_known || list[r2] == r1 }
 		n = score[r1];
 		when(!is_known, score[r1] = 0);
-		when(!is_known && !is_marker(r1), entry = r1; put_at(length); score[r1] = n)
+		when(!is_known && !is_marker(r1), put_at(length, r1); score[r1] = n)
 	}
 }
 
@@ -595,7 +589,7 @@ inline settle(me)
 	n = 0;
 	expires = length > 0;
 	moved = 0;
-	for (at : 0 .. LISTED - 1) {
+	for (at : 0 .. SIZE - 1) {
 		if
 		:: is_marker(list[at]) ->
 			moved = (moved == 0 -> list[at] : moved);
@@ -653,7 +647,7 @@ inline join(me)
 	ticket_clock = (ticket_clock > last_ticket || CLOCK_TICKET -> ticket_clock : last_ticket) + 1;
 	last_ticket = ticket_clock;
 	place[me] = last_ticket;
-	when((length == 0 || !is_marker(list[length - 1])) && !NO_MARKER, entry = marker(place[me]); put_at(length));
+	when((length == 0 || !is_marker(list[length - 1])) && !NO_MARKER, put_at(length, marker(place[me])));
 	when(my_ticket[me] == 0 && reply_ticket[me] == 0, leave_line(me)) /* it has not heard of an earlier place */
 }
 
@@ -696,8 +690,7 @@ inline acquire(me, ticket, copy)
 			reply[me] = GRANTED;
 			passes = true
 		:: else ->
-			late = late && phase[me] != GONE;
-			assert(late);
+			must(late, phase[me] != GONE);
 			when(is_new, join(me));
 			record[me] = true; current[me] = !copy; silent[me] = false;
 			when(is_alive(me), join_line(me));
@@ -730,11 +723,11 @@ inline renew(me, token)
 		room = (room || TAKE_UP_ANYWAY) && (!is_known || REVIVE);
 		if
 		:: room ->
-			revived = revived && broken[me] != 1;
+			must(revived, broken[me] != 1);
 			excused = excused || broken[me] != 0;
 			when(held[me] != ALONE && token > last_token && lost_left == 0, lost = last_token; lost_left = LEASE);
 			what = held[me];
-			grown = grown && (SEVERAL || held[me] != ALONE || token >= newest[ALONE] || excused);
+			must(grown, SEVERAL || held[me] != ALONE || token >= newest[ALONE] || excused);
 			take_hold(me, LEASE);
 			printf("%d takes its hold up\n", me);
 			if
@@ -746,9 +739,7 @@ inline renew(me, token)
 		:: else ->
 			reply[me] = LOST
 		fi
-	fi;
-	assert(grown);
-	assert(revived)
+	fi
 }
 
 /* Ends a hold, and key 1 with the last lease that goes on. */
@@ -807,7 +798,7 @@ inline end_script(me, what_request)
 	settle(me);
 	expected[me] = false;
 	printf("%d: %e answered %e; held by %d, list %d %d %d, places %d %d %d, turn %d\n", me, what_request, reply[me],
-		field, list[0], list[1], list[LISTED - 1], place[1], place[SIZE - 2], place[OURS], turn)
+		field, list[0], list[1], list[SIZE - 1], place[1], place[SIZE - 2], place[OURS], turn)
 }
 
 /* ---- Those that look, and then use force or ask to stop ---- */
@@ -824,7 +815,7 @@ inline break_hold(a)
 	find_named(a);
 	when(r3 != 0,
 		printf("the hold of %d is broken\n", r3);
-		spared = spared && token_of[r3] == named[a];
+		must(spared, token_of[r3] == named[a]);
 		broken[r3] = (is_alive(r3) -> 1 : 0);
 		missed[r3] = phase[r3] == WAITING;
 		/* the hash does not know this hold */
@@ -843,7 +834,7 @@ inline ask_to_stop(a)
 	find_named(a);
 	if
 	:: r3 != 0 ->
-		spared = spared && token_of[r3] == named[a];
+		must(spared, token_of[r3] == named[a]);
 		askers[r3] = askers[r3] | (1 << a);
 		publish(r3, TURN);
 		deadline[a] = 1 + (has_many -> ends[r3] - 1 : ttl);
@@ -852,8 +843,7 @@ inline ask_to_stop(a)
 		deadline[a] = (is_lost[a] || BELIEVE_DEADLINE -> deadline[a] : 1 + LEASE);
 		is_lost[a] = true
 	:: else ->
-		for (n : 1 .. OURS) { ended = ended && !(is_inside(n) && my_token[n] == named[a] && !excused) }
-		assert(ended);
+		for (n : 1 .. OURS) { must(ended, !(is_inside(n) && my_token[n] == named[a] && !excused)) }
 		printf("asker %d ends\n", a);
 		kind[a] = DONE;
 		deadline[a] = 0
@@ -870,7 +860,6 @@ inline carry_out_for(a)
 	:: a <= FORCES -> break_hold(a)
 	:: else -> ask_to_stop(a)
 	fi;
-	assert(spared);
 	settle(0);
 	printf("asker %d\n", a)
 }
@@ -989,8 +978,7 @@ inline take_reply(me)
 		when(is_new && message[me] != GIVEN && !LISTEN_ONLY, make_request(me, ASK))
 	:: kept_reply == LOST ->
 		/* force gives up those that are on their way back after a loss of data */
-		kept = kept && (left[me] == 0 || broken[me] || excused || FORCES + DELETES && restarts < RESTARTS);
-		assert(kept);
+		must(kept, left[me] == 0 || broken[me] || excused || FORCES + DELETES && restarts < RESTARTS);
 		end_client(me, DEAD)
 	:: kept_reply == DONE || kept_reply == REMOVED -> end_client(me, GONE)
 	fi
@@ -1065,10 +1053,9 @@ proctype fairlock(byte me)
 	:: d_step { is_idle(me) && phase[me] == HOLDING ->
 		/* it has all of its locks, and COMMAND begins */
 		for (n : 1 .. ALONE) {
-			grown = grown && (!SEVERAL || n != held[me] && beside(n, held[me]) || n == SHARED && held[me] == SHARED ||
+			must(grown, !SEVERAL || n != held[me] && beside(n, held[me]) || n == SHARED && held[me] == SHARED ||
 				my_token[me] >= newest[n])
 		}
-		assert(grown);
 		phase[me] = RETURNING;
 		make_request(me, RELEASE)
 	}
@@ -1125,7 +1112,7 @@ inline r_sweep()
 		printf("Redisson drops %d\n", entry);
 		swept = swept || is_marker(entry) && stales < STALES;
 		when(!is_marker(entry), leave_line(entry));
-		remove_entry()
+		remove_entry(entry)
 	:: else -> break
 	od
 }
@@ -1138,8 +1125,7 @@ inline r_ask(me)
 	:: field == 0 && (length == 0 || list[0] == me) ->
 		printf("%d takes the lock\n", me);
 		check_order(me);
-		entry = me;
-		remove_entry();
+		remove_entry(me);
 		/* the patience that it had */
 		for (n : 1 .. ENTRIES - 1) { score[n] = (score[n] > PASSED -> score[n] - 1 : score[n]) }
 		field = me; ttl = LEASE; left[me] = LEASE; held[me] = ALONE; subscribed[me] = false; phase[me] = HOLDING;
@@ -1149,8 +1135,7 @@ inline r_ask(me)
 	:: else ->
 		when(score[me] == 0,
 			n = (length > 0 -> score[list[length - 1]] + 1 : FRESH);
-			entry = me;
-			put_at(length);
+			put_at(length, me);
 			score[me] = n;
 			join_line(me));
 		watch[me] = (TICKS == 1 -> (ttl -> ttl + 1 : 2) : 0);
@@ -1192,12 +1177,11 @@ proctype redisson(byte me)
 		printf("%d gives up\n", me);
 		leaves--;
 		is_known = false;
-		for (at : 0 .. LISTED - 1) {
+		for (at : 0 .. SIZE - 1) {
 			score[list[at]] = (is_known && score[list[at]] > PASSED -> score[list[at]] - 1 : score[list[at]]);
 			is_known = is_known || list[at] == me
 		}
-		entry = me;
-		remove_entry();
+		remove_entry(me);
 		r_end(me, GONE)
 	}
 	:: d_step { crashes > 0 && is_alive(me) && TICKS -> crashes--; printf("%d dies\n", me); r_end(me, DEAD) }
@@ -1223,7 +1207,7 @@ inline lose_data()
 	lose_hash();
 	field = 0; ttl = 0; slots = 0; length = 0; expires = false;
 	for (n : 0 .. ENTRIES - 1) { score[n] = 0 }
-	for (n : 0 .. LISTED - 1) { list[n] = 0 }
+	for (n : 0 .. SIZE - 1) { list[n] = 0 }
 	for (k : 1 .. OURS) {
 		ends[k] = 0; place[k] = 0; done[k] = false;
 		when(phase[k] == WAITING && my_ticket[k] == 0, leave_line(k))
@@ -1287,8 +1271,7 @@ inline look_at_room()
 			fi
 		});
 	idle = (room && (any(may_ask) || list[0] == first) -> idle + 1 : 0); /* Redisson's alone wait for our dead */
-	in_time = in_time && idle <= IDLE;
-	assert(in_time);
+	must(in_time, idle <= IDLE);
 	/* a sign of life */
 	for (k : 1 .. OURS) { watch[k] = (idle == 2 && phase[k] == WAITING && !hung[k] -> 2 : watch[k]) }
 }
@@ -1310,11 +1293,10 @@ inline pass_time()
 		given[k] = (given[k] > 0 && !COUNT_FROM_HEARING -> given[k] - 1 : given[k]);
 		left[k] = (left[k] > 0 -> left[k] - 1 : 0);
 		deaf[k] = (askers[k] != 0 && phase[k] == HOLDING && runs(k) && !stopping[k] -> deaf[k] + 1 : 0);
-		heard = heard && deaf[k] <= LEASE;
+		must(heard, deaf[k] <= LEASE);
 		silent[k] = silent[k] || TICKS == 1 && record[k] && phase[k] == WAITING && hung[k];
 		when(left[k] == 0 && phase[k] == HOLDING && !has_former(k), end_client(k, DEAD) /* its guard stops COMMAND */)
 	}
-	assert(heard);
 	field = (ttl == 0 -> 0 : field);
 	for (k : 1 .. OURS) { ends[k] = (ttl == 0 -> 0 : ends[k]) } /* the set has the same time to live as key 1 */
 	for (k : 1 .. IDS) { watch[k] = (watch[k] > 1 && watch[k] != AT_BACK -> watch[k] - 1 : watch[k]) }
@@ -1371,7 +1353,7 @@ end:
 	:: d_step { evictions > 0 && met -> evictions--; lose_hash(); printf("the hash is deleted\n") }
 	:: d_step { cuts > 0 && length > 0 ->
 		cuts--;
-		for (n : 0 .. LISTED - 1) { list[n] = 0 }
+		for (n : 0 .. SIZE - 1) { list[n] = 0 }
 		length = 0;
 		printf("the list is deleted\n")
 	}
@@ -1401,7 +1383,7 @@ inline check_what_is_left()
 	assert(nothing_left);
 	mend();
 	notice_ends();
-	for (r3 : 0 .. LISTED) {
+	for (r3 : 0 .. SIZE) {
 		head = list[0]; /* Redisson's have been absent for 5 s */
 		absent = 2;
 		first_waiter(0)

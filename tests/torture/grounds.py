@@ -8,10 +8,9 @@ import binascii
 import os
 import subprocess
 
-from machine import now
+from machine import S, now
 from server import Proxy, Server, free_port, unless_away
 
-S = 1_000_000_000
 DOWN_MS = 3000  # on a machine with dozens of jobs a server answers late
 APART_S = 15  # the time between two failovers, at least
 SLOTS = 16384

@@ -7,11 +7,8 @@ import signal
 import time
 
 from jobs import LOCKS, SLOTS, pick
-from machine import connection_of, now
+from machine import MS, S, connection_of, now
 from server import unless_away
-
-S = 1_000_000_000
-MS = 1_000_000
 
 # How often each kind comes. First signals, and the role of the process that gets them.
 SIGNALS = {

@@ -20,8 +20,8 @@ import tempfile
 
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 from check import Checker
+from machine import MS
 
-MS = 1_000_000
 START = 1_000_000_000
 HERE = os.path.dirname(os.path.abspath(__file__))
 LINES = ("start", "beat", "end", "descriptors")

@@ -4,8 +4,8 @@ import collections
 import json
 import os
 
-MS = 1_000_000
-S = 1_000_000_000
+from machine import MS, S
+
 FOREVER = 1 << 62
 
 LOST_S = 8  # a holder finds the server within 1.3 s, and stops within 1 s

@@ -7,6 +7,8 @@ import os
 import signal
 import time
 
+S = 1_000_000_000
+MS = 1_000_000
 PR_SET_CHILD_SUBREAPER = 36
 PAUSE_NS = 10_000_000
 LATE_NS = 40_000_000

@@ -19,11 +19,10 @@ import time
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 sys.path[:0] = [os.path.join(TESTS, "lib"), os.path.join(TESTS, "fuzz/walk")]
-from machine import Journal, now  # noqa: E402
+from machine import MS, Journal, now  # noqa: E402
 from redisson import TEXTS  # noqa: E402
 from resp import Connection  # noqa: E402
 
-MS = 1_000_000
 FASTEST = 1.08  # the server's clock
 BEAT_S = 0.005
 GIVE_UP_S = 60  # no outage is as long

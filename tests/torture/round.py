@@ -12,11 +12,9 @@ from clockwork import Clockwork
 from grounds import new_ground
 from harm import Harm
 from jobs import DRIFTING, HERE, HUNG, LOCKS, behind_hung, drifting, extra, nth
-from machine import Journal, Machine, now
+from machine import MS, S, Journal, Machine, now
 from server import Looker
 
-S = 1_000_000_000
-MS = 1_000_000
 FOREVER = 1 << 62
 # The hashes of locks whose last job has found the ends of all holds.
 HASHES = ["fairlock:" + (lock if "{" in lock else "{" + lock + "}") for lock in LOCKS]

@@ -11,10 +11,9 @@ import sys
 
 sys.dont_write_bytecode = True  # nothing is left beside the tests
 import check
-from machine import now
+from machine import S, now
 from round import Round
 
-S = 1_000_000_000
 CHAOS_S = 25  # the faults of a round
 CALM_S = 45  # the same in a calm round, in which the server is always there
 MOST_FAILURES = 5  # rounds that fail; more are of no use
