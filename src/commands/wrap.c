@@ -85,9 +85,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	struct deadline_poll loop;
 	struct ground ground;
 	static struct hold holds[HOLDS_MAX]; /* most of it never touched */
-	struct hold_set set = {.holds = holds,
-			       .messenger = invocation->messenger,
-			       .timeout_ms = options->connect_timeout_ms};
+	struct hold_set set = {.holds = holds, .messenger = invocation->messenger};
 	struct job job = {.options = options,
 			  .messenger = invocation->messenger,
 			  .signals = &signals,

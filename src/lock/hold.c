@@ -36,7 +36,8 @@ static void hurry(struct hold *hold, int64_t timeout_ms)
 
 	if (timeout_ms < least_ms)
 		timeout_ms = least_ms;
-	connection_set_timeout(&client->connection, earliest(hold->patience_ms, timeout_ms));
+	connection_set_timeout(&client->connection,
+			       earliest(hold->lock.options->connect_timeout_ms, timeout_ms));
 	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock.lease_ms / 20);
 }
 
@@ -50,7 +51,6 @@ void hold_set_take(const struct hold_set *set, struct hold *hold)
 	hold->state = HOLD_HELD;
 	hold->is_told = hold->is_told_late = false;
 	hold->ends_ms = lock->deadline_ms;
-	hold->patience_ms = set->timeout_ms;
 	hold->pace = (struct pace){0};
 	hold->why[0] = hold->asked_by[0] = '\0';
 	client->connection.story.messenger = set->messenger;
@@ -386,7 +386,8 @@ void hold_set_give_up(const struct hold_set *set)
 		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
 			hold_expire(hold);
 	}
-	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));
+	hold_set_release(set, clock_ms() + earliest(set->holds->lock.options->connect_timeout_ms,
+						    GIVE_UP_MS));
 	hold_set_close(set);
 }
 

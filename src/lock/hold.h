@@ -16,6 +16,7 @@ enum hold_state {
 	HOLD_RELEASED, /* another process gave this hold back */
 	HOLD_LOST,     /* the server says that it is not ours any more ... */
 	HOLD_EXPIRED,  /* ... or its lease has ended by our clock: the server may still have it */
+	HOLD_NOT_YET,  /* it was not granted */
 };
 
 /* A lock over a connection of its own: in a cluster several may be on different nodes. The rest is
@@ -25,13 +26,12 @@ struct hold {
 	struct client client;
 	struct messenger *messenger; /* is told of each renewal */
 	enum hold_state state;
-	bool is_told;        /* a message has come since the last renewal */
-	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
-	int64_t renew_ms;    /* when the next renewal is due */
-	int64_t ends_ms;     /* as lock.deadline_ms, but replicas may know nothing of it */
-	int64_t patience_ms; /* the longest timeout of the client */
-	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
-	char why[700];       /* why it is lost, or about to be, for people; or "" */
+	bool is_told;      /* a message has come since the last renewal */
+	bool is_told_late; /* so it has while replicas confirm one that does not know of it */
+	int64_t renew_ms;  /* when the next renewal is due */
+	int64_t ends_ms;   /* as lock.deadline_ms, but replicas may know nothing of it */
+	struct pace pace;  /* of the renewals, since any client that may publish can demand one */
+	char why[700];     /* why it is lost, or about to be, for people; or "" */
 	char asked_by[BY_MAX_BYTES]; /* who asks it to stop; "": nobody */
 };
 
@@ -57,7 +57,6 @@ struct hold_set {
 	struct hold *holds;
 	int count;
 	struct messenger *messenger;
-	int64_t timeout_ms; /* of the clients */
 };
 
 /* The lock was just granted over its client, or is taken over from another process. */
