@@ -123,14 +123,13 @@ static int write_kept(const struct wait *wait, struct error *err)
 static int hand_out(const struct wait *wait, struct hold *hold, struct error *err)
 {
 	const bool is_by_hand = wait->pidfd < 0;
-	struct error ignored;
 	int result;
 
 	hold_set_take(wait->set, hold);
 	result = is_by_hand ? write_grant(&hold->lock, wait->options->json, err)
 			    : write_kept(wait, err);
 	if (result < 0)
-		hold_release(hold, hold->lock.deadline_ms, &ignored);
+		hold_set_release(wait->set, hold->lock.deadline_ms);
 	else if (is_by_hand)
 		tell_person(&hold->lock, wait->options);
 	return result;

@@ -63,8 +63,7 @@ static int open_and_run(struct job *job, struct signal_fd *signals, int *status,
 {
 	int result;
 
-	if (take_locks_init(job, err) < 0 || signal_fd_open(signals, err) < 0 ||
-	    deadline_poll_open(job->loop, err) < 0)
+	if (signal_fd_open(signals, err) < 0 || deadline_poll_open(job->loop, err) < 0)
 		return -1;
 	ground_look(job->ground);
 	result = get_and_run(job, status, err);

@@ -219,16 +219,15 @@ static bool step(struct hold *hold)
 	return hold->state == HOLD_HELD;
 }
 
-const char *hold_lost_why(const struct hold *hold)
-{
-	return hold->state == HOLD_RELEASED ? "somebody gave it back" : hold->why;
-}
-
-const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold)
+const char *hold_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold)
 {
 	static const char words[] = "was asked to stop by ";
 	char asker[OWNER_SHOWN_BYTES];
 
+	if (hold->state == HOLD_RELEASED)
+		return strcpy(text, "somebody gave it back");
+	if (hold->state != HOLD_HELD)
+		return shorten_to(text, characters, hold->why);
 	owner_show(asker, characters - strlen(words), hold->asked_by);
 	strcpy(text, words);
 	return strcat(text, asker);
@@ -236,7 +235,9 @@ const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, cons
 
 /* ---- Giving back ---- */
 
-int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
+/* Waits until until_ms for the server. Returns 0; 1 if the server keeps the lock for the rest of
+ * --min-hold; or -1. */
+static int release(struct hold *hold, int64_t until_ms, struct error *err)
 {
 	struct request request;
 	enum release_outcome outcome;
@@ -264,7 +265,7 @@ static void release_and_tell(struct hold *hold, int64_t until_ms)
 	const int64_t from_ms = clock_ms();
 	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES], cause[OWNER_SHOWN_BYTES];
 	struct error err;
-	const int result = hold_release(hold, until_ms, &err);
+	const int result = release(hold, until_ms, &err);
 
 	duration_show(took, clock_ms() - from_ms);
 	duration_show(held, from_ms - hold->lock.since_ms);

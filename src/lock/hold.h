@@ -38,17 +38,9 @@ struct hold {
 /* The caller counts the hold as expired from now on. */
 void hold_expire(struct hold *hold);
 
-/* Why the lock is not held any more. */
-const char *hold_lost_why(const struct hold *hold);
-
-/* Writes "was asked to stop by COMMAND (pid PID, USER@HOST)", as much of it as fits into so many
- * characters. Returns text. */
-const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters,
-			   const struct hold *hold);
-
-/* Gives the hold back, waiting until until_ms for the server. Returns 0; 1 if the server keeps the
- * lock for the rest of --min-hold; or -1. */
-int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
+/* Writes why the lock is not held any more; of one that is, "was asked to stop by COMMAND (pid PID,
+ * USER@HOST)"; as much of it as fits into so many characters. Returns text. */
+const char *hold_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold);
 
 #define HOLDS_MAX (ALSO_MAX + 1)
 

@@ -322,14 +322,14 @@ enum wait_event wait_keep_held(const struct hold_set *set, const struct lock *aw
 		name = lost->lock.keys.shown;
 		room = message_room("lost lock %s%s%s: ", name, when, other);
 		fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
-		     shorten_to(why, room, hold_lost_why(lost)));
+		     hold_why(why, room, lost));
 		return WAIT_LOST;
 	}
 	if (asked) {
 		name = asked->lock.keys.shown;
 		room = message_room("cannot keep lock %s: ", name);
 		fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
-		     hold_asked_why(why, room, asked));
+		     hold_why(why, room, asked));
 		return WAIT_FAILED;
 	}
 	return WAIT_GRANTED;

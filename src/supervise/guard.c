@@ -212,7 +212,7 @@ static void stop_for_loss(struct guard *guard, const struct hold *hold, int64_t 
 	guard->shared->ending.lost = true;
 	stop_command(guard, kill_ms);
 	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", hold->lock.keys.shown,
-		shorten_to(cut, room, hold_lost_why(hold)), job->shown);
+		hold_why(cut, room, hold), job->shown);
 }
 
 /* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
@@ -244,18 +244,12 @@ static void watch_outage(struct guard *guard)
 {
 	const struct job *job = guard->job;
 	const struct hold *hold = find_unrenewed(job->set);
-	char server[OWNER_SHOWN_BYTES];
-	const char *name;
-	size_t room;
 
 	if (guard->shared->phase != GUARD_HOLDING || !guard->stop.command)
 		return;
-	if (!hold && guard->told) {
-		name = guard->told->lock.keys.shown;
-		room = message_room("lock %s:  answers again; %s goes on", name, job->shown);
-		message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on", name,
-			shorten_middle(server, room, server_shown(job->server)), job->shown);
-	}
+	if (!hold && guard->told)
+		message(job->messenger, LOG_NOTICE, "lock %s: the server answers again; %s goes on",
+			guard->told->lock.keys.shown, job->shown);
 	if (!hold) {
 		guard->told = NULL;
 		guard->away_ms = NEVER_MS;
@@ -330,7 +324,7 @@ static void obey_stop(struct guard *guard)
 	guard->shared->ending.was_asked = true;
 	stop_command(guard, clock_ms() + job->kill_after_ms);
 	name = hold->lock.keys.shown;
-	hold_asked_why(why, message_room("lock %s: ; stopping %s", name, job->shown), hold);
+	hold_why(why, message_room("lock %s: ; stopping %s", name, job->shown), hold);
 	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name, why, job->shown);
 }
 

@@ -130,12 +130,9 @@ bool standby_update(struct standby *standby, const struct job *job, bool is_want
 
 /* ---- The locks ---- */
 
-/* Finds out the locks of NAME and --also, job->set->count of them. Gives each an id, and a client
- * that is not connected. Returns 0, or -1. */
-int take_locks_init(struct job *job, struct error *err);
-
-/* Returns WAIT_GRANTED when all locks are held. Else none is, and the clients are closed: returns
- * WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the wait. */
+/* Takes the locks of NAME and --also. Returns WAIT_GRANTED when all locks are held. Else none is,
+ * and the clients are closed: returns WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the
+ * wait. */
 enum wait_event take_locks(struct job *job, struct standby *standby, int *signo, struct error *err);
 
 /* ---- COMMAND ---- */

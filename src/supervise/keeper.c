@@ -65,7 +65,7 @@ static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messeng
 		message_event(messenger, LOG_INFO, "lock %s was given back", name);
 	else
 		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
-			      shorten_to(cut, room, hold_lost_why(hold)));
+			      hold_why(cut, room, hold));
 	_exit(0);
 }
 

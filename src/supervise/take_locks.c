@@ -36,7 +36,8 @@ static int sort_names(const char *names[HOLDS_MAX], const struct job *job)
 	return kept;
 }
 
-int take_locks_init(struct job *job, struct error *err)
+/* Finds out the locks. Gives each an id, and a client that is not connected. Returns 0, or -1. */
+static int find_locks(struct job *job, struct error *err)
 {
 	const char *names[HOLDS_MAX];
 	struct hold_set *set = job->set;
@@ -193,7 +194,7 @@ static int begin_anew(const struct attempt *attempt, struct pace *pace)
 	pace_take(pace);
 	if (pause_until(wait, attempt->job->lock, pace_ms(pace), err) < 0)
 		return -1;
-	return take_locks_init(attempt->job, err);
+	return find_locks(attempt->job, err);
 }
 
 enum wait_event take_locks(struct job *job, struct standby *standby, int *signo, struct error *err)
@@ -212,7 +213,7 @@ enum wait_event take_locks(struct job *job, struct standby *standby, int *signo,
 	enum wait_event event;
 	struct pace pace = {0};
 
-	if (wait_for_jitter(&attempt.wait, job->lock, err) < 0)
+	if (find_locks(job, err) < 0 || wait_for_jitter(&attempt.wait, job->lock, err) < 0)
 		return WAIT_FAILED;
 	attempt.wait.from_ms = clock_ms();
 	while ((event = take_all(&attempt)) == WAIT_LOST)

@@ -269,6 +269,7 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 {
 	const struct hold_set *set = job->set;
 	struct pollfd slots[HOLDS_MAX + 1];
+	char why[OWNER_SHOWN_BYTES];
 	bool lost = false;
 
 	(void)standby;
@@ -291,7 +292,7 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	}
 	if (world.now_ms >= job_times(job).deadline_ms)
 		hold_expire(&set->holds[0]);
-	message_step(job->messenger, "%s", hold_lost_why(&set->holds[0]));
+	message_step(job->messenger, "%s", hold_why(why, MESSAGE_CHARACTERS, &set->holds[0]));
 	if (world.now_ms < job_times(job).deadline_ms)
 		hold_set_release(set, world.now_ms + 5000);
 	hold_set_close(set);
