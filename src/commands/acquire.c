@@ -162,6 +162,7 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 		return -1;
 	client_init(&hold.client, invocation->server, options->connect_timeout_ms);
 	hold.state = HOLD_NOT_YET;
+	wait.from_ms = clock_ms();
 	if (wait_for_lock(&wait, &hold, err) == WAIT_GRANTED)
 		result = hand_out(&wait, &hold, err);
 	else

@@ -54,11 +54,10 @@ struct waiter_view {
  * descriptor of its own, which never blocks: a terminal that Ctrl-S holds up must not cost us our
  * turn. */
 struct progress {
-	int fd;           /* -1: there is no terminal */
-	int64_t draw_ms;  /* when to draw next; NEVER_MS: not at all */
-	int64_t first_ms; /* not before: most waits are too short to read anything */
-	int taken;        /* columns that the line on the screen takes */
-	bool shown;
+	int fd;             /* -1: there is no terminal */
+	int64_t draw_ms;    /* when to draw next; NEVER_MS: not at all */
+	int64_t first_ms;   /* not before: most waits are too short to read anything */
+	int taken;          /* columns that the line on the screen takes; 0: there is none */
 	bool takes_sigtstp; /* SIGTSTP comes through signal_fd */
 	bool plain;         /* the terminal understands nothing but carriage returns */
 	struct terminal terminal;
@@ -197,7 +196,8 @@ static bool progress_is_seen(struct progress *line)
 {
 	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
 
-	line->shown &= seen; /* in the foreground again, we do not know what is on the screen */
+	if (!seen) /* in the foreground again, we do not know what is on the screen */
+		line->taken = 0;
 	return seen;
 }
 
@@ -205,7 +205,7 @@ static void put_line(struct progress *line, const char *text, int taken, const c
 {
 	char bytes[TEXT_MAX_BYTES + 64];
 	const bool coloured = line->terminal.colour && taken > 0;
-	const int left = line->shown && line->taken > taken ? line->taken - taken : 0;
+	const int left = line->taken > taken ? line->taken - taken : 0;
 	int length;
 
 	if (line->plain)
@@ -242,15 +242,13 @@ static void draw(struct waiting *w)
 	/* the last column stays free: some terminals go on to the next line when it is taken */
 	taken = terminal_cut(&line->terminal, text, sizeof(text), text, columns - 1);
 	put_line(line, text, taken, trouble ? magenta : dim);
-	line->shown = true;
 }
 
 /* Makes room for other output. */
 static void progress_clear(struct progress *line)
 {
-	if (line->shown && progress_is_seen(line))
+	if (line->taken > 0 && progress_is_seen(line))
 		put_line(line, "", 0, "");
-	line->shown = false;
 }
 
 /* SIGTSTP has come: clears the line and stops this process, as the signal by itself would. */
@@ -961,12 +959,10 @@ static void begin(struct waiting *w)
 	const struct wait *wait = w->wait;
 	char channel[CHANNEL_MAX_BYTES];
 
-	w->lock->place.wanted_ms =
-		wait->from_ms && w->lock == &wait->set->holds->lock ? wait->from_ms : clock_ms();
+	w->lock->place.wanted_ms = w->lock == &wait->set->holds->lock ? wait->from_ms : clock_ms();
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
-		w->until_ms = (wait->from_ms ? wait->from_ms : w->lock->place.wanted_ms) +
-			      wait->options->wait_ms + 1;
+		w->until_ms = wait->from_ms + wait->options->wait_ms + 1;
 	w->client->keen = true;
 	w->client->connection.story.messenger = wait->messenger;
 	wire_channel(&w->lock->keys, w->lock->request, channel);

@@ -23,7 +23,7 @@ struct wait {
 	struct deadline_poll *loop;
 	int pidfd;                  /* acquire --while-pid: ends the wait; -1: none */
 	const struct hold_set *set; /* has the lock; those that it holds already are renewed */
-	int64_t from_ms;            /* when the wait for the first began; 0: it begins now */
+	int64_t from_ms;            /* when the wait for the first of its locks began */
 	/* wrap: a process that runs COMMAND is wanted, for we may be next; or not, for another
 	 * waiter is before us, or the connection was lost. There may be time to make it. Returns
 	 * whether it was made. NULL: none is ever wanted. */

@@ -63,8 +63,7 @@ enum {
 struct guard {
 	const struct job *job;
 	struct shared_state *shared;
-	int socket; /* -1 when the wrapper is gone */
-	pid_t wrapper;
+	int socket;            /* -1 when the wrapper is gone */
 	bool needs_connection; /* it cannot go on with those of the wrapper */
 	pid_t self;
 	uint64_t early; /* signals that came before COMMAND's process was there */
@@ -131,9 +130,9 @@ static void tell_end(struct guard *guard)
 /* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (guard->shared->repeat_ms == 0 && getppid() == guard->wrapper)
+	if (guard->shared->repeat_ms == 0 && getppid() == guard->stop.wrapper)
 		/* the wrapper blocks SIGTTOU */
-		kill(guard->wrapper, signo == SIGTTOU ? SIGSTOP : signo);
+		kill(guard->stop.wrapper, signo == SIGTTOU ? SIGSTOP : signo);
 }
 
 static void reap_children(struct guard *guard)
@@ -509,7 +508,8 @@ ON_OTHER_STACK static int run_child(void *argument)
  * then the kernel sends SIGHUP and SIGCONT to all in it if one is stopped. */
 static void leave_group(const struct guard *guard)
 {
-	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
+	bool is_job = getpgrp() == guard->stop.wrapper &&
+		      getsid(guard->stop.wrapper) != guard->stop.wrapper;
 
 	if (is_job)
 		setpgid(0, 0);
@@ -648,7 +648,7 @@ static void stand_by(struct guard *guard)
 
 	/* if we are stopped when the wrapper dies, we go on */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
-	if (getppid() != guard->wrapper)
+	if (getppid() != guard->stop.wrapper)
 		_exit(STATUS_OS);
 	if (guard->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
@@ -800,7 +800,6 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared, int
 	struct guard guard = {.job = job,
 			      .shared = shared,
 			      .socket = socket,
-			      .wrapper = wrapper,
 			      .needs_connection = needs_connection,
 			      .self = getpid(),
 			      .loop = {.timer = -1},
