@@ -779,7 +779,7 @@ static int timed_out(const struct waiting *w, struct error *err)
 	char text[DURATION_MAX_BYTES];
 
 	/* the connection for this one of several locks may be too new */
-	if (is_cut_off && (client->error.status || w->lock == &w->wait->set->holds->lock)) {
+	if (is_cut_off && (client->error.status || w->wait->set->holds->state == HOLD_NOT_YET)) {
 		client_tell_late(client, err);
 		return -1;
 	}
@@ -959,7 +959,8 @@ static void begin(struct waiting *w)
 	const struct wait *wait = w->wait;
 	char channel[CHANNEL_MAX_BYTES];
 
-	w->lock->place.wanted_ms = w->lock == &wait->set->holds->lock ? wait->from_ms : clock_ms();
+	w->lock->place.wanted_ms =
+		wait->set->holds->state == HOLD_NOT_YET ? wait->from_ms : clock_ms();
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
 		w->until_ms = wait->from_ms + wait->options->wait_ms + 1;
