@@ -282,11 +282,12 @@ static const char *waited(const struct lock *lock, char shown[DURATION_MAX_BYTES
 
 static void tell_grant(struct messenger *messenger, const struct lock *lock)
 {
-	const bool is_inside = strcmp(lock->owner, lock->id) != 0;
 	char time[DURATION_MAX_BYTES];
 
+	waited(lock, time);
 	message_event(messenger, LOG_INFO, "got lock %s after %s, token %s%s", lock->keys.shown,
-		      waited(lock, time), lock->token, is_inside ? ", in the enclosing hold" : "");
+		      time, lock->token,
+		      strcmp(lock->owner, lock->id) == 0 ? "" : ", in the enclosing hold");
 }
 
 static int fail_stopped(struct error *err, const struct wait *wait, const struct lock *lock,
