@@ -107,14 +107,14 @@ static void tell_person(const struct lock *lock, const struct options *options)
 }
 
 /* From the moment when the caller knows the owner id, it relies on the keeper. */
-static int write_kept(const struct hold_set *set, const struct wait *wait, struct error *err)
+static int write_kept(const struct wait *wait, struct error *err)
 {
 	struct keeper keeper;
 	int result;
 
-	if (keeper_start(&keeper, set, wait, err) < 0)
+	if (keeper_start(&keeper, wait, err) < 0)
 		return -1;
-	result = write_grant(&set->holds->lock, wait->options->json, err);
+	result = write_grant(&wait->set->holds->lock, wait->options->json, err);
 	keeper_leave(&keeper, result == 0);
 	return result;
 }
@@ -122,17 +122,14 @@ static int write_kept(const struct hold_set *set, const struct wait *wait, struc
 /* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing. */
 static int hand_out(const struct wait *wait, struct hold *hold, struct error *err)
 {
-	const struct hold_set set = {
-		.holds = hold, .count = 1, .timeout_ms = wait->options->connect_timeout_ms};
 	const bool is_by_hand = wait->pidfd < 0;
-	struct error ignored;
 	int result;
 
-	hold_set_take(&set, hold);
+	hold_set_take(wait->set, hold);
 	result = is_by_hand ? write_grant(&hold->lock, wait->options->json, err)
-			    : write_kept(&set, wait, err);
+			    : write_kept(wait, err);
 	if (result < 0)
-		hold_release(hold, hold->lock.deadline_ms, &ignored);
+		hold_set_release(wait->set, hold->lock.deadline_ms);
 	else if (is_by_hand)
 		tell_person(&hold->lock, wait->options);
 	return result;
@@ -147,11 +144,13 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 	struct signal_fd signals;
 	struct deadline_poll loop;
 	struct hold hold;
+	const struct hold_set set = {.holds = &hold, .count = 1};
 	struct wait wait = {.options = options,
 			    .messenger = invocation->messenger,
 			    .signals = &signals,
 			    .signo = &signo,
-			    .loop = &loop};
+			    .loop = &loop,
+			    .set = &set};
 
 	if (pin_process(options->while_pid, &wait.pidfd, err) < 0)
 		return -1;
@@ -162,6 +161,8 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 		return -1;
 	client_init(&hold.client, invocation->server, invocation->messenger,
 		    options->connect_timeout_ms);
+	hold.state = HOLD_NOT_YET;
+	wait.from_ms = clock_ms();
 	if (wait_for_lock(&wait, &hold, err) == WAIT_GRANTED)
 		result = hand_out(&wait, &hold, err);
 	else

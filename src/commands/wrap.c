@@ -63,8 +63,7 @@ static int open_and_run(struct job *job, struct signal_fd *signals, int *status,
 {
 	int result;
 
-	if (take_locks_init(job, err) < 0 || signal_fd_open(signals, err) < 0 ||
-	    deadline_poll_open(job->loop, err) < 0)
+	if (signal_fd_open(signals, err) < 0 || deadline_poll_open(job->loop, err) < 0)
 		return -1;
 	ground_look(job->ground);
 	result = get_and_run(job, status, err);
@@ -85,7 +84,7 @@ static int run_wrap(const struct invocation *invocation, int *status, struct err
 	struct deadline_poll loop;
 	struct ground ground;
 	static struct hold holds[HOLDS_MAX]; /* most of it never touched */
-	struct hold_set set = {.holds = holds, .timeout_ms = options->connect_timeout_ms};
+	struct hold_set set = {.holds = holds};
 	struct job job = {.options = options,
 			  .messenger = invocation->messenger,
 			  .signals = &signals,

@@ -36,7 +36,8 @@ static void hurry(struct hold *hold, int64_t timeout_ms)
 
 	if (timeout_ms < least_ms)
 		timeout_ms = least_ms;
-	connection_set_timeout(&client->connection, earliest(hold->patience_ms, timeout_ms));
+	connection_set_timeout(&client->connection,
+			       earliest(hold->lock.options->connect_timeout_ms, timeout_ms));
 	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock.lease_ms / 20);
 }
 
@@ -49,7 +50,6 @@ void hold_set_take(const struct hold_set *set, struct hold *hold)
 	hold->state = HOLD_HELD;
 	hold->is_told = hold->is_told_late = false;
 	hold->ends_ms = lock->deadline_ms;
-	hold->patience_ms = set->timeout_ms;
 	hold->pace = (struct pace){0};
 	hold->why[0] = hold->asked_by[0] = '\0';
 	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
@@ -218,16 +218,15 @@ static bool step(struct hold *hold)
 	return hold->state == HOLD_HELD;
 }
 
-const char *hold_lost_why(const struct hold *hold)
-{
-	return hold->state == HOLD_RELEASED ? "somebody gave it back" : hold->why;
-}
-
-const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold)
+const char *hold_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold)
 {
 	static const char words[] = "was asked to stop by ";
 	char asker[OWNER_SHOWN_BYTES];
 
+	if (hold->state == HOLD_RELEASED)
+		return strcpy(text, "somebody gave it back");
+	if (hold->state != HOLD_HELD)
+		return shorten_to(text, characters, hold->why);
 	owner_show(asker, characters - strlen(words), hold->asked_by);
 	strcpy(text, words);
 	return strcat(text, asker);
@@ -235,7 +234,9 @@ const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters, cons
 
 /* ---- Giving back ---- */
 
-int hold_release(struct hold *hold, int64_t until_ms, struct error *err)
+/* Waits until until_ms for the server. Returns 0; 1 if the server keeps the lock for the rest of
+ * --min-hold; or -1. */
+static int release(struct hold *hold, int64_t until_ms, struct error *err)
 {
 	struct request request;
 	enum release_outcome outcome;
@@ -263,7 +264,7 @@ static void release_and_tell(struct hold *hold, int64_t until_ms)
 	const int64_t from_ms = clock_ms();
 	char took[DURATION_MAX_BYTES], held[DURATION_MAX_BYTES], cause[OWNER_SHOWN_BYTES];
 	struct error err;
-	const int result = hold_release(hold, until_ms, &err);
+	const int result = release(hold, until_ms, &err);
 
 	duration_show(took, clock_ms() - from_ms);
 	duration_show(held, from_ms - hold->lock.since_ms);
@@ -385,7 +386,8 @@ void hold_set_give_up(const struct hold_set *set)
 		if (hold->state == HOLD_HELD && clock_ms() >= hold->ends_ms)
 			hold_expire(hold);
 	}
-	hold_set_release(set, clock_ms() + earliest(set->timeout_ms, GIVE_UP_MS));
+	hold_set_release(set, clock_ms() + earliest(set->holds->lock.options->connect_timeout_ms,
+						    GIVE_UP_MS));
 	hold_set_close(set);
 }
 

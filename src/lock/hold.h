@@ -16,6 +16,7 @@ enum hold_state {
 	HOLD_RELEASED, /* another process gave this hold back */
 	HOLD_LOST,     /* the server says that it is not ours any more ... */
 	HOLD_EXPIRED,  /* ... or its lease has ended by our clock: the server may still have it */
+	HOLD_NOT_YET,  /* it was not granted */
 };
 
 /* A lock over a connection of its own: in a cluster several may be on different nodes. The rest is
@@ -24,30 +25,21 @@ struct hold {
 	struct lock lock;
 	struct client client;
 	enum hold_state state;
-	bool is_told;        /* a message has come since the last renewal */
-	bool is_told_late;   /* so it has while replicas confirm one that does not know of it */
-	int64_t renew_ms;    /* when the next renewal is due */
-	int64_t ends_ms;     /* as lock.deadline_ms, but replicas may know nothing of it */
-	int64_t patience_ms; /* the longest timeout of the client */
-	struct pace pace;    /* of the renewals, since any client that may publish can demand one */
-	char why[700];       /* why it is lost, or about to be, for people; or "" */
+	bool is_told;      /* a message has come since the last renewal */
+	bool is_told_late; /* so it has while replicas confirm one that does not know of it */
+	int64_t renew_ms;  /* when the next renewal is due */
+	int64_t ends_ms;   /* as lock.deadline_ms, but replicas may know nothing of it */
+	struct pace pace;  /* of the renewals, since any client that may publish can demand one */
+	char why[700];     /* why it is lost, or about to be, for people; or "" */
 	char asked_by[BY_MAX_BYTES]; /* who asks it to stop; "": nobody */
 };
 
 /* The caller counts the hold as expired from now on. */
 void hold_expire(struct hold *hold);
 
-/* Why the lock is not held any more. */
-const char *hold_lost_why(const struct hold *hold);
-
-/* Writes "was asked to stop by COMMAND (pid PID, USER@HOST)", as much of it as fits into so many
- * characters. Returns text. */
-const char *hold_asked_why(char text[OWNER_SHOWN_BYTES], size_t characters,
-			   const struct hold *hold);
-
-/* Gives the hold back, waiting until until_ms for the server. Returns 0; 1 if the server keeps the
- * lock for the rest of --min-hold; or -1. */
-int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
+/* Writes why the lock is not held any more; of one that is, "was asked to stop by COMMAND (pid PID,
+ * USER@HOST)"; as much of it as fits into so many characters. Returns text. */
+const char *hold_why(char text[OWNER_SHOWN_BYTES], size_t characters, const struct hold *hold);
 
 #define HOLDS_MAX (ALSO_MAX + 1)
 
@@ -55,7 +47,6 @@ int hold_release(struct hold *hold, int64_t until_ms, struct error *err);
 struct hold_set {
 	struct hold *holds;
 	int count;
-	int64_t timeout_ms; /* of the clients */
 };
 
 /* The lock was just granted over its client, or is taken over from another process. */

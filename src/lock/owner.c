@@ -267,13 +267,11 @@ void owner_fill_row(struct table_row *row, struct owner_process *process, const 
  * left out. */
 #define NAME_CHARACTERS 12
 
-/* A process that has ended has no pid. */
 static const char *show_owner(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by,
-			      bool has_ended)
+			      bool has_pid)
 {
 	char command[SHORT_MAX_BYTES], reason[SHORT_MAX_BYTES], what[2 * SHORT_MAX_BYTES + 2];
 	char pid[SHORT_MAX_BYTES], user[SHORT_MAX_BYTES], host[SHORT_MAX_BYTES];
-	const bool has_pid = !has_ended;
 	char behind[OWNER_SHOWN_BYTES];
 	struct owner_process process;
 
@@ -297,7 +295,7 @@ static const char *show_owner(char text[OWNER_SHOWN_BYTES], size_t characters, c
 
 const char *owner_show(char text[OWNER_SHOWN_BYTES], size_t characters, const char *by)
 {
-	return show_owner(text, characters, by, false);
+	return show_owner(text, characters, by, true);
 }
 
 const char *owner_without_folder(const char *command)
@@ -424,7 +422,7 @@ static void say_holder(char text[OWNER_SHOWN_BYTES], size_t characters, const st
 	if (characters > taken + HOLDER_CHARACTERS)
 		room = characters - taken;
 	if (*holder->by)
-		show_owner(owner, room, holder->by, holder->held_ms < -1);
+		show_owner(owner, room, holder->by, holder->held_ms >= -1); /* else it has ended */
 	else if (!is_kept)
 		shorten_to(owner, room, holder->owner);
 	snprintf(text, OWNER_SHOWN_BYTES, "%s%s%s", before, owner, behind);

@@ -38,13 +38,6 @@ struct wait_times {
 	int64_t above_ms;  /* looking whether a process above us holds the lock */
 };
 
-/* The guard stands by to run COMMAND, on the connections that are open when it is made. */
-struct wait_standby {
-	bool is_wanted;
-	bool is_there;
-	unsigned opened;
-};
-
 /* The lock as a waiter last heard of it. */
 struct waiter_view {
 	bool is_known; /* there has been an answer */
@@ -61,11 +54,10 @@ struct waiter_view {
  * descriptor of its own, which never blocks: a terminal that Ctrl-S holds up must not cost us our
  * turn. */
 struct progress {
-	int fd;           /* -1: there is no terminal */
-	int64_t draw_ms;  /* when to draw next; NEVER_MS: not at all */
-	int64_t first_ms; /* not before: most waits are too short to read anything */
-	int taken;        /* columns that the line on the screen takes */
-	bool shown;
+	int fd;             /* -1: there is no terminal */
+	int64_t draw_ms;    /* when to draw next; NEVER_MS: not at all */
+	int64_t first_ms;   /* not before: most waits are too short to read anything */
+	int taken;          /* columns that the line on the screen takes; 0: there is none */
 	bool takes_sigtstp; /* SIGTSTP comes through signal_fd */
 	bool plain;         /* the terminal understands nothing but carriage returns */
 	struct terminal terminal;
@@ -88,7 +80,6 @@ struct waiting {
 	bool told_no_ttl;
 	bool place_due; /* --verbose: our place in the queue is to be asked for and told ... */
 	int64_t place;  /* ... if it is not this one */
-	struct wait_standby standby;
 	struct waiter_view view;
 	struct progress progress;
 };
@@ -205,7 +196,8 @@ static bool progress_is_seen(struct progress *line)
 {
 	const bool seen = line->fd >= 0 && tcgetpgrp(line->fd) == getpgrp();
 
-	line->shown &= seen; /* in the foreground again, we do not know what is on the screen */
+	if (!seen) /* in the foreground again, we do not know what is on the screen */
+		line->taken = 0;
 	return seen;
 }
 
@@ -213,7 +205,7 @@ static void put_line(struct progress *line, const char *text, int taken, const c
 {
 	char bytes[TEXT_MAX_BYTES + 64];
 	const bool coloured = line->terminal.colour && taken > 0;
-	const int left = line->shown && line->taken > taken ? line->taken - taken : 0;
+	const int left = line->taken > taken ? line->taken - taken : 0;
 	int length;
 
 	if (line->plain)
@@ -250,15 +242,13 @@ static void draw(struct waiting *w)
 	/* the last column stays free: some terminals go on to the next line when it is taken */
 	taken = terminal_cut(&line->terminal, text, sizeof(text), text, columns - 1);
 	put_line(line, text, taken, trouble ? magenta : dim);
-	line->shown = true;
 }
 
 /* Makes room for other output. */
 static void progress_clear(struct progress *line)
 {
-	if (line->shown && progress_is_seen(line))
+	if (line->taken > 0 && progress_is_seen(line))
 		put_line(line, "", 0, "");
-	line->shown = false;
 }
 
 /* SIGTSTP has come: clears the line and stops this process, as the signal by itself would. */
@@ -290,26 +280,14 @@ static const char *waited(const struct lock *lock, char shown[DURATION_MAX_BYTES
 	return duration_show(shown, clock_ms() - lock->place.wanted_ms);
 }
 
-/* The owner of the enclosing wrap may be any id, up to 79 characters. */
 static void tell_grant(struct messenger *messenger, const struct lock *lock)
 {
-	char time[DURATION_MAX_BYTES], owner[OWNER_SHOWN_BYTES];
-	const char *name = lock->keys.shown;
+	char time[DURATION_MAX_BYTES];
 
 	waited(lock, time);
-	if (strcmp(lock->owner, lock->id) == 0)
-		message_event(messenger, LOG_INFO, "got lock %s after %s, token %s", name, time,
-			      lock->token);
-	else
-		message_event(
-			messenger, LOG_INFO,
-			"went into lock %s, which %s holds, after %s, token %s", name,
-			shorten_to(
-				owner,
-				message_room("went into lock %s, which  holds, after %s, token %s",
-					     name, time, lock->token),
-				lock->owner),
-			time, lock->token);
+	message_event(messenger, LOG_INFO, "got lock %s after %s, token %s%s", lock->keys.shown,
+		      time, lock->token,
+		      strcmp(lock->owner, lock->id) == 0 ? "" : ", in the enclosing hold");
 }
 
 static int fail_stopped(struct error *err, const struct wait *wait, const struct lock *lock,
@@ -329,10 +307,10 @@ bool wait_is_stopped(const struct wait *wait, const struct lock *lock, struct er
 	return signo && fail_stopped(err, wait, lock, signo) < 0;
 }
 
-enum wait_event wait_keep_held(const struct hold_set *held, const struct lock *awaited,
+enum wait_event wait_keep_held(const struct hold_set *set, const struct lock *awaited,
 			       struct error *err)
 {
-	const struct hold *lost = hold_set_step(held), *asked = hold_set_asked(held);
+	const struct hold *lost = hold_set_step(set), *asked = hold_set_asked(set);
 	const char *when = awaited ? " while waiting for lock " : " before its command began";
 	const char *other = awaited ? awaited->keys.shown : "";
 	char why[OWNER_SHOWN_BYTES];
@@ -343,34 +321,17 @@ enum wait_event wait_keep_held(const struct hold_set *held, const struct lock *a
 		name = lost->lock.keys.shown;
 		room = message_room("lost lock %s%s%s: ", name, when, other);
 		fail(err, STATUS_NOT_OBTAINED, "lost lock %s%s%s: %s", name, when, other,
-		     shorten_to(why, room, hold_lost_why(lost)));
+		     hold_why(why, room, lost));
 		return WAIT_LOST;
 	}
 	if (asked) {
 		name = asked->lock.keys.shown;
 		room = message_room("cannot keep lock %s: ", name);
 		fail(err, STATUS_TIMED_OUT, "cannot keep lock %s: %s", name,
-		     hold_asked_why(why, room, asked));
+		     hold_why(why, room, asked));
 		return WAIT_FAILED;
 	}
 	return WAIT_GRANTED;
-}
-
-/* A hold that encloses this process has another mode. To wait for its end would be to wait for
- * ever. */
-static void say_misfit(struct error *err, const struct lock *lock, const char *mode)
-{
-	const bool wants_slot = want_is_slot(lock->wish.mode);
-	char slot[SHORT_MAX_BYTES];
-
-	if (*mode != MODE_SLOT)
-		fail(err, STATUS_USAGE,
-		     "cannot go into lock %s: the enclosing hold is shared; use --shared%s",
-		     lock->keys.shown, wants_slot ? " instead of --slots" : ", too");
-	else
-		fail(err, STATUS_USAGE, "cannot go into lock %s: the enclosing hold has slot %s%s",
-		     lock->keys.shown, shorten(slot, mode + 1),
-		     wants_slot ? ", not among --slots" : "; use --slots, too");
 }
 
 /* The answer neither grants the lock nor queues us. */
@@ -379,7 +340,7 @@ static int refused(struct error *err, const struct waiting *w, const struct ask_
 	const struct lock *lock = w->lock;
 	const char *name = lock->keys.shown, *separator = "; ";
 	char time[DURATION_MAX_BYTES], period[DURATION_MAX_BYTES];
-	char newer[OWNER_SHOWN_BYTES] = "a newer waiter";
+	char newer[OWNER_SHOWN_BYTES] = "a newer waiter", slot[SHORT_MAX_BYTES];
 
 	switch (reply->outcome) {
 	case ASK_UNSAFE: /* an outage: the lock is free, but cannot be granted safely */
@@ -414,8 +375,15 @@ static int refused(struct error *err, const struct waiting *w, const struct ask_
 		fail(err, STATUS_NOT_OBTAINED, "cannot get lock %s: superseded by %s after %s",
 		     name, newer, waited(lock, time));
 		break;
-	case ASK_MISFIT:
-		say_misfit(err, lock, reply->word);
+	case ASK_MISFIT: /* to wait for the end of a hold that encloses us would be for ever */
+		if (*reply->word == MODE_SLOT)
+			fail(err, STATUS_USAGE,
+			     "cannot go into lock %s: the enclosing hold has slot %s; use --slots with it",
+			     name, shorten(slot, reply->word + 1));
+		else
+			fail(err, STATUS_USAGE,
+			     "cannot go into lock %s: the enclosing hold is shared; use --shared",
+			     name);
 		break;
 	case ASK_GRANTED:
 	case ASK_QUEUED:
@@ -673,7 +641,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 			w->lock->keys.shown);
 	}
 	w->told_no_ttl = reply->ttl_ms == -1;
-	w->first = w->standby.is_wanted = reply->first;
+	w->first = reply->first;
 	if (w->first)
 		hear_outsiders(w);
 	/* Redisson's unlock speaks to the head of its list, where one id stands for several of us.
@@ -754,7 +722,7 @@ static void heard(struct waiting *w)
 		return;
 	}
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
-		w->first = w->standby.is_wanted = true;
+		w->first = true;
 		/* the key is there until its last millisecond is over */
 		in_ms = earliest(in_ms, WATCH_MAX_MS) + 1;
 		if (!w->hears_outsiders)
@@ -812,7 +780,7 @@ static int timed_out(const struct waiting *w, struct error *err)
 	char text[DURATION_MAX_BYTES];
 
 	/* the connection for this one of several locks may be too new */
-	if (is_cut_off && (client->error.status || w->wait->held.count == 0)) {
+	if (is_cut_off && (client->error.status || w->wait->set->holds->state == HOLD_NOT_YET)) {
 		client_tell_late(client, err);
 		return -1;
 	}
@@ -870,38 +838,18 @@ static void leave(struct waiting *w, struct error *err)
 
 /* ---- Standing by ---- */
 
-static unsigned opened(const struct waiting *w)
-{
-	return w->client->connection.opened + hold_set_opened(&w->wait->held);
-}
-
-/* Once for each turn that may come. That takes time: look for events then. */
-static bool stand_by_if_due(struct waiting *w)
+/* Returns whether a process was made to run COMMAND. That takes time: look for events then. */
+static bool stand_by(struct waiting *w)
 {
 	const struct connection *connection = &w->client->connection;
+	const bool is_queued = w->phase == PHASE_QUEUED;
+	const bool is_wanted = (w->first || !is_queued) && connection->stage == CONNECTION_OPEN;
 	/* There is time while no request is under way, and while the server works on our first
 	 * one. But a guard that needs a connection of its own pays only once we are queued. */
-	const bool is_time = w->phase == PHASE_QUEUED
-				     ? client_is_still(w->client)
-				     : connection_is_silent(connection) && !connection->server->tls;
+	const bool is_time = (is_queued ? client_is_still(w->client) : !connection->server->tls) &&
+			     hold_set_is_silent(w->wait->set);
 
-	if (!w->wait->stand_by || !w->standby.is_wanted || !is_time ||
-	    !hold_set_is_silent(&w->wait->held))
-		return false;
-	w->standby = (struct wait_standby){.is_there = true, .opened = opened(w)};
-	w->wait->stand_by(w->wait->data, true);
-	return true;
-}
-
-static void stand_down_if_due(struct waiting *w)
-{
-	const bool is_behind = w->phase == PHASE_QUEUED && !w->first;
-
-	if (!w->standby.is_there || (!is_behind && w->client->connection.stage == CONNECTION_OPEN &&
-				     opened(w) == w->standby.opened))
-		return;
-	w->standby.is_there = false;
-	w->wait->stand_by(w->wait->data, false);
+	return w->wait->stand_by && w->wait->stand_by(w->wait->data, is_wanted, is_time);
 }
 
 /* ---- The loop ---- */
@@ -975,14 +923,14 @@ static int take_signals(struct waiting *w, struct error *err)
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, struct error *err)
 {
-	const struct hold_set *held = &w->wait->held;
+	const struct hold_set *set = w->wait->set;
 	struct pollfd slots[SLOTS_IN_ALL] = {
 		[SLOT_SIGNALS] = {.fd = w->wait->signals->fd, .events = POLLIN},
 		[SLOT_PID] = {.fd = w->wait->pidfd, .events = POLLIN},
 	};
 	const bool has_request = client_has_request(w->client);
 	int64_t wake = earliest(client_wait(w->client, &slots[SLOT_CLIENT]),
-				hold_set_wait(held, &slots[SLOT_HELD]));
+				hold_set_wait(set, &slots[SLOT_HELD]));
 
 	wake = earliest(wake, earliest(ask_again_ms(w), w->until_ms));
 	wake = earliest(wake, w->progress.draw_ms);
@@ -992,7 +940,7 @@ static int pause_waiting(struct waiting *w, struct error *err)
 		wake = earliest(wake, w->due.report_ms);
 	if (!has_request)
 		wake = earliest(wake, w->due.above_ms);
-	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)held->count + 1, wake,
+	if (deadline_poll(w->wait->loop, slots, (nfds_t)SLOT_HELD + (nfds_t)set->count + 1, wake,
 			  err) < 0)
 		return -1;
 	if (slots[SLOT_SIGNALS].revents && take_signals(w, err) < 0)
@@ -1013,17 +961,14 @@ static void begin(struct waiting *w)
 	char channel[CHANNEL_MAX_BYTES];
 
 	w->lock->place.wanted_ms =
-		wait->from_ms && wait->held.count == 0 ? wait->from_ms : clock_ms();
+		wait->set->holds->state == HOLD_NOT_YET ? wait->from_ms : clock_ms();
 	if (wait->options->wait_ms > 0)
 		/* the present millisecond has begun already */
-		w->until_ms = (wait->from_ms ? wait->from_ms : w->lock->place.wanted_ms) +
-			      wait->options->wait_ms + 1;
+		w->until_ms = wait->from_ms + wait->options->wait_ms + 1;
 	w->client->keen = true;
 	wire_channel(&w->lock->keys, w->lock->request, channel);
 	client_subscribe(w->client, channel);
 	ask(w);
-	/* perhaps: while the server works on the request, there is time to get ready */
-	w->standby.is_wanted = true;
 }
 
 enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct error *err)
@@ -1038,15 +983,12 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 
 	begin(&w);
 	while (take_events(&w, err) == 0 && w.phase < PHASE_GRANTED) {
-		if (wait->messenger->verbose && wait->held.count > 0)
-			progress_clear(&w.progress);
-		kept = wait_keep_held(&wait->held, w.lock, err);
+		kept = wait_keep_held(wait->set, w.lock, err);
 		if (kept != WAIT_GRANTED) {
 			w.holder_is_said = true;
 			end = kept;
 			break;
 		}
-		stand_down_if_due(&w);
 		if (clock_ms() >= w.until_ms) {
 			timed_out(&w, err);
 			break;
@@ -1054,7 +996,7 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 		show(&w);
 		if (clock_ms() >= ask_again_ms(&w))
 			ask(&w);
-		else if (!stand_by_if_due(&w) && pause_waiting(&w, err) < 0)
+		else if (!stand_by(&w) && pause_waiting(&w, err) < 0)
 			break;
 	}
 	progress_close(&w.progress);

@@ -21,14 +21,13 @@ struct wait {
 	const struct signal_fd *signals;
 	int *signo; /* 0; becomes the signal that has ended the wait */
 	struct deadline_poll *loop;
-	int pidfd; /* acquire --while-pid: ends the wait; -1: none */
-	/* wrap --also: */
-	struct hold_set held; /* the locks that it has already; empty before the first */
-	int64_t from_ms;      /* when the wait for the first began; 0: it begins now */
-	/* wrap: a process that runs COMMAND is to be made, for we may be next, and there is time;
-	 * or to be ended, for another waiter is before us, or the connection was lost. NULL: none
-	 * is wanted. */
-	void (*stand_by)(void *data, bool begins);
+	int pidfd;                  /* acquire --while-pid: ends the wait; -1: none */
+	const struct hold_set *set; /* has the lock; those that it holds already are renewed */
+	int64_t from_ms;            /* when the wait for the first of its locks began */
+	/* wrap: a process that runs COMMAND is wanted, for we may be next; or not, for another
+	 * waiter is before us, or the connection was lost. There may be time to make it. Returns
+	 * whether it was made. NULL: none is ever wanted. */
+	bool (*stand_by)(void *data, bool is_wanted, bool is_time);
 	void *data;
 };
 
@@ -46,7 +45,7 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 /* Renews the locks that are held before COMMAND begins. Returns WAIT_GRANTED, or how the wait ends
  * because one of them is lost, or somebody asks for it. awaited: the lock that we wait for
  * meanwhile, or NULL. */
-enum wait_event wait_keep_held(const struct hold_set *held, const struct lock *awaited,
+enum wait_event wait_keep_held(const struct hold_set *set, const struct lock *awaited,
 			       struct error *err);
 
 /* Takes the signals that have come. Returns whether one of them ends the wait, and fills *err. */

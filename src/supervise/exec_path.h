@@ -15,6 +15,6 @@ bool exec_path_is_cached(char *const *argv);
 
 #define EXEC_WHY_BYTES 400
 
-/* Says for a message why exec_path failed with this errno: which interpreter or loader is missing,
+/* Says for a message why exec_path failed with this errno: which interpreter is missing,
  * or that only a shell could run this. Returns why, or the system's words for the errno. */
 const char *exec_path_why(char why[EXEC_WHY_BYTES], char *const *argv, int cause);

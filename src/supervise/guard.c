@@ -63,8 +63,7 @@ enum {
 struct guard {
 	const struct job *job;
 	struct shared_state *shared;
-	int socket; /* -1 when the wrapper is gone */
-	pid_t wrapper;
+	int socket;            /* -1 when the wrapper is gone */
 	bool needs_connection; /* it cannot go on with those of the wrapper */
 	pid_t self;
 	uint64_t early; /* signals that came before COMMAND's process was there */
@@ -131,9 +130,9 @@ static void tell_end(struct guard *guard)
 /* The shell must see the wrapper stop, or go on, when COMMAND does so by itself. */
 static void mirror(const struct guard *guard, int signo)
 {
-	if (guard->shared->repeat_ms == 0 && getppid() == guard->wrapper)
+	if (guard->shared->repeat_ms == 0 && getppid() == guard->stop.wrapper)
 		/* the wrapper blocks SIGTTOU */
-		kill(guard->wrapper, signo == SIGTTOU ? SIGSTOP : signo);
+		kill(guard->stop.wrapper, signo == SIGTTOU ? SIGSTOP : signo);
 }
 
 static void reap_children(struct guard *guard)
@@ -212,7 +211,7 @@ static void stop_for_loss(struct guard *guard, const struct hold *hold, int64_t 
 	guard->shared->ending.lost = true;
 	stop_command(guard, kill_ms);
 	message(job->messenger, LOG_ERR, "lost lock %s: %s; stopping %s", hold->lock.keys.shown,
-		shorten_to(cut, room, hold_lost_why(hold)), job->shown);
+		hold_why(cut, room, hold), job->shown);
 }
 
 /* Renews the locks, as far as they are not lost, and stops COMMAND if one of them turns out to be.
@@ -244,18 +243,12 @@ static void watch_outage(struct guard *guard)
 {
 	const struct job *job = guard->job;
 	const struct hold *hold = find_unrenewed(job->set);
-	char server[OWNER_SHOWN_BYTES];
-	const char *name;
-	size_t room;
 
 	if (guard->shared->phase != GUARD_HOLDING || !guard->stop.command)
 		return;
-	if (!hold && guard->told) {
-		name = guard->told->lock.keys.shown;
-		room = message_room("lock %s:  answers again; %s goes on", name, job->shown);
-		message(job->messenger, LOG_NOTICE, "lock %s: %s answers again; %s goes on", name,
-			shorten_middle(server, room, server_shown(job->server)), job->shown);
-	}
+	if (!hold && guard->told)
+		message(job->messenger, LOG_NOTICE, "lock %s: the server answers again; %s goes on",
+			guard->told->lock.keys.shown, job->shown);
 	if (!hold) {
 		guard->told = NULL;
 		guard->away_ms = NEVER_MS;
@@ -330,7 +323,7 @@ static void obey_stop(struct guard *guard)
 	guard->shared->ending.was_asked = true;
 	stop_command(guard, clock_ms() + job->kill_after_ms);
 	name = hold->lock.keys.shown;
-	hold_asked_why(why, message_room("lock %s: ; stopping %s", name, job->shown), hold);
+	hold_why(why, message_room("lock %s: ; stopping %s", name, job->shown), hold);
 	message(job->messenger, LOG_ERR, "lock %s: %s; stopping %s", name, why, job->shown);
 }
 
@@ -517,7 +510,8 @@ ON_OTHER_STACK static int run_child(void *argument)
  * then the kernel sends SIGHUP and SIGCONT to all in it if one is stopped. */
 static void leave_group(const struct guard *guard)
 {
-	bool is_job = getpgrp() == guard->wrapper && getsid(guard->wrapper) != guard->wrapper;
+	bool is_job = getpgrp() == guard->stop.wrapper &&
+		      getsid(guard->stop.wrapper) != guard->stop.wrapper;
 
 	if (is_job)
 		setpgid(0, 0);
@@ -656,7 +650,7 @@ static void stand_by(struct guard *guard)
 
 	/* if we are stopped when the wrapper dies, we go on */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
-	if (getppid() != guard->wrapper)
+	if (getppid() != guard->stop.wrapper)
 		_exit(STATUS_OS);
 	if (guard->needs_connection)
 		hold_set_close(guard->job->set); /* the server is to see the wrapper go */
@@ -808,7 +802,6 @@ _Noreturn void guard_run(const struct job *job, struct shared_state *shared, int
 	struct guard guard = {.job = job,
 			      .shared = shared,
 			      .socket = socket,
-			      .wrapper = wrapper,
 			      .needs_connection = needs_connection,
 			      .self = getpid(),
 			      .loop = {.timer = -1},

@@ -123,21 +123,16 @@ struct standby {
 	struct shared_state *shared;
 };
 
-/* Before the grant of the last lock: makes a guard, unless there is one that has the connections.
- * They are silent (connection_is_silent). If the guard cannot be made, there is none. */
-void standby_make(struct standby *standby, const struct job *job);
-
-/* Ends the guard, if there is one. */
-void standby_end(struct standby *standby);
+/* Before the grant of the last lock: ends a guard that is not wanted, or has not the connections.
+ * If one is wanted then, and they are silent (connection_is_silent), which is_time says, makes it,
+ * if it can be made. Returns whether it was made. */
+bool standby_update(struct standby *standby, const struct job *job, bool is_wanted, bool is_time);
 
 /* ---- The locks ---- */
 
-/* Finds out the locks of NAME and --also, job->set->count of them. Gives each an id, and a client
- * that is not connected. Returns 0, or -1. */
-int take_locks_init(struct job *job, struct error *err);
-
-/* Returns WAIT_GRANTED when all locks are held. Else none is, and the clients are closed: returns
- * WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the wait. */
+/* Takes the locks of NAME and --also. Returns WAIT_GRANTED when all locks are held. Else none is,
+ * and the clients are closed: returns WAIT_DONE; or WAIT_FAILED, with *signo if a signal ended the
+ * wait. */
 enum wait_event take_locks(struct job *job, struct standby *standby, int *signo, struct error *err);
 
 /* ---- COMMAND ---- */
@@ -153,11 +148,10 @@ struct keeper {
 	int fd; /* the other end is the keeper's */
 };
 
-/* Forks the keeper of a hold, alone in its set, and returns when no signal to our process group or
+/* Forks the keeper of the one hold in wait->set, and returns when no signal to our process group or
  * from our terminal can reach it any more. It keeps nothing that we inherited: no descriptor,
  * terminal, session or folder. It waits until it is let go. */
-int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct wait *wait,
-		 struct error *err);
+int keeper_start(struct keeper *keeper, const struct wait *wait, struct error *err);
 
 /* Leaves the connection to the keeper: it renews until the process of wait->pidfd ends, then
  * releases; or until the hold is given back or lost. Or ends it: it has not used the connection. */

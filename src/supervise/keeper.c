@@ -65,12 +65,13 @@ static _Noreturn void tell_loss_and_exit(const struct hold *hold, struct messeng
 		message_event(messenger, LOG_INFO, "lock %s was given back", name);
 	else
 		message_event(messenger, LOG_ERR, "lost lock %s: %s", name,
-			      shorten_to(cut, room, hold_lost_why(hold)));
+			      hold_why(cut, room, hold));
 	_exit(0);
 }
 
-static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
+static _Noreturn void keep(const struct wait *wait)
 {
+	const struct hold_set *set = wait->set;
 	struct hold *hold = set->holds;
 	const int64_t most_ms = wait->options->max_hold_ms;
 	const int64_t max_ms = most_ms ? hold->lock.since_ms + most_ms : NEVER_MS;
@@ -109,9 +110,9 @@ static _Noreturn void keep(const struct hold_set *set, const struct wait *wait)
 	_exit(0);
 }
 
-static _Noreturn void live(const struct hold_set *set, const struct wait *wait, int fd)
+static _Noreturn void live(const struct wait *wait, int fd)
 {
-	const struct connection *connection = &set->holds->client.connection;
+	const struct connection *connection = &wait->set->holds->client.connection;
 	const int ours[] = {connection->fd,    connection->local_folder, wait->pidfd,
 			    wait->loop->timer, wait->signals->fd,        fd};
 
@@ -127,11 +128,10 @@ static _Noreturn void live(const struct hold_set *set, const struct wait *wait, 
 	/* a caller that was killed may have told the owner id: then its user relies on us */
 	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
 	close(fd);
-	keep(set, wait);
+	keep(wait);
 }
 
-int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct wait *wait,
-		 struct error *err)
+int keeper_start(struct keeper *keeper, const struct wait *wait, struct error *err)
 {
 	int ends[2];
 	char byte;
@@ -141,14 +141,14 @@ int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct
 	*keeper = (struct keeper){.pid = fork(), .fd = ends[0]};
 	if (keeper->pid == 0) {
 		close(ends[0]);
-		live(set, wait, ends[1]);
+		live(wait, ends[1]);
 	}
 	const int cause = errno;
 
 	close(ends[1]);
 	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
 		message_step(wait->messenger, "process %d renews lock %s until process %d ends",
-			     (int)keeper->pid, set->holds->lock.keys.shown,
+			     (int)keeper->pid, wait->set->holds->lock.keys.shown,
 			     (int)wait->options->while_pid);
 		return 0;
 	}
@@ -156,7 +156,7 @@ int keeper_start(struct keeper *keeper, const struct hold_set *set, const struct
 	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot make a process: %s", strerror(cause))
 			       : fail(err, STATUS_OS,
 				      "cannot keep lock %s: the process that renews it was killed",
-				      set->holds->lock.keys.shown);
+				      wait->set->holds->lock.keys.shown);
 }
 
 void keeper_leave(const struct keeper *keeper, bool goes_on)

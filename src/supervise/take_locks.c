@@ -36,7 +36,8 @@ static int sort_names(const char *names[HOLDS_MAX], const struct job *job)
 	return kept;
 }
 
-int take_locks_init(struct job *job, struct error *err)
+/* Finds out the locks. Gives each an id, and a client that is not connected. Returns 0, or -1. */
+static int find_locks(struct job *job, struct error *err)
 {
 	const char *names[HOLDS_MAX];
 	struct hold_set *set = job->set;
@@ -59,7 +60,9 @@ int take_locks_init(struct job *job, struct error *err)
 			job->lock = &hold->lock;
 		else
 			*hold->lock.wish.limit = '\0'; /* --max-queue is for NAME */
-		client_init(&hold->client, job->server, job->messenger, set->timeout_ms);
+		client_init(&hold->client, job->server, job->messenger,
+			    job->options->connect_timeout_ms);
+		hold->state = HOLD_NOT_YET;
 	}
 	return 0;
 }
@@ -104,14 +107,11 @@ struct attempt {
 	struct error *err;
 };
 
-static void stand_by(void *data, bool begins)
+static bool stand_by(void *data, bool is_wanted, bool is_time)
 {
 	const struct attempt *attempt = data;
 
-	if (begins)
-		standby_make(attempt->standby, attempt->job);
-	else
-		standby_end(attempt->standby);
+	return standby_update(attempt->standby, attempt->job, is_wanted, is_time);
 }
 
 /* The server does not confirm that COMMAND starts. */
@@ -131,9 +131,10 @@ static enum wait_event fail_to_start(const struct hold *hold, struct error *err)
 static enum wait_event confirm_all(const struct attempt *attempt)
 {
 	const struct wait *wait = &attempt->wait;
-	const struct hold_set *set = attempt->job->set;
+	const struct hold_set *set = wait->set;
 	const bool has_end = wait->options->no_wait || wait->options->wait_ms >= 0;
-	const int64_t until_ms = has_end ? clock_ms() + set->timeout_ms : NEVER_MS;
+	const int64_t until_ms =
+		has_end ? clock_ms() + wait->options->connect_timeout_ms : NEVER_MS;
 	struct pollfd slots[1 + HOLDS_MAX + 1] = {{.fd = wait->signals->fd, .events = POLLIN}};
 	enum wait_event event = WAIT_GRANTED;
 	const struct hold *pending;
@@ -155,29 +156,25 @@ static enum wait_event confirm_all(const struct attempt *attempt)
 /* Returns WAIT_GRANTED when all locks are held; else none is. */
 static enum wait_event take_all(struct attempt *attempt)
 {
-	const struct hold_set *set = attempt->job->set;
-	struct hold_set *held = &attempt->wait.held;
+	const struct hold_set *set = attempt->wait.set;
 	enum wait_event event = WAIT_GRANTED;
 
-	*held = *set;
-	for (held->count = 0; event == WAIT_GRANTED && held->count < set->count;) {
-		struct hold *hold = &set->holds[held->count];
+	for (int i = 0; event == WAIT_GRANTED && i < set->count; i++) {
+		struct hold *hold = &set->holds[i];
 
 		/* before the others a guard would wait for long */
-		attempt->wait.stand_by = held->count == set->count - 1 ? stand_by : NULL;
+		attempt->wait.stand_by = i == set->count - 1 ? stand_by : NULL;
 		event = wait_for_lock(&attempt->wait, hold, attempt->err);
-		if (event == WAIT_GRANTED) {
+		if (event == WAIT_GRANTED)
 			hold_set_take(set, hold);
-			held->count++;
-		} else {
+		else
 			client_close(&hold->client);
-		}
 	}
 	if (event == WAIT_GRANTED)
 		event = confirm_all(attempt);
 	if (event != WAIT_GRANTED) {
-		standby_end(attempt->standby);
-		hold_set_give_up(held);
+		stand_by(attempt, false, false);
+		hold_set_give_up(set);
 	}
 	return event;
 }
@@ -198,7 +195,7 @@ static int begin_anew(const struct attempt *attempt, struct pace *pace)
 	pace_take(pace);
 	if (pause_until(wait, attempt->job->lock, pace_ms(pace), err) < 0)
 		return -1;
-	return take_locks_init(attempt->job, err);
+	return find_locks(attempt->job, err);
 }
 
 enum wait_event take_locks(struct job *job, struct standby *standby, int *signo, struct error *err)
@@ -209,6 +206,7 @@ enum wait_event take_locks(struct job *job, struct standby *standby, int *signo,
 					   .signo = signo,
 					   .loop = job->loop,
 					   .pidfd = -1,
+					   .set = job->set,
 					   .data = &attempt},
 				  .job = job,
 				  .standby = standby,
@@ -216,7 +214,7 @@ enum wait_event take_locks(struct job *job, struct standby *standby, int *signo,
 	enum wait_event event;
 	struct pace pace = {0};
 
-	if (wait_for_jitter(&attempt.wait, job->lock, err) < 0)
+	if (find_locks(job, err) < 0 || wait_for_jitter(&attempt.wait, job->lock, err) < 0)
 		return WAIT_FAILED;
 	attempt.wait.from_ms = clock_ms();
 	while ((event = take_all(&attempt)) == WAIT_LOST)

@@ -166,15 +166,7 @@ static int make_guard(struct standby *standby, const struct job *job, bool is_gr
 	return -1;
 }
 
-void standby_make(struct standby *standby, const struct job *job)
-{
-	if (standby->guard && standby->opened == hold_set_opened(job->set))
-		return;
-	standby_end(standby);
-	(void)!make_guard(standby, job, false); /* if that fails, let_go tries again */
-}
-
-void standby_end(struct standby *standby)
+static void end_guard(struct standby *standby)
 {
 	if (!standby->guard)
 		return;
@@ -182,6 +174,14 @@ void standby_end(struct standby *standby)
 	kill(standby->guard, SIGKILL);
 	waitpid(standby->guard, NULL, __WALL);
 	standby->guard = 0;
+}
+
+bool standby_update(struct standby *standby, const struct job *job, bool is_wanted, bool is_time)
+{
+	if (!is_wanted || standby->opened != hold_set_opened(job->set))
+		end_guard(standby);
+	/* if this fails, let_go tries again */
+	return is_wanted && is_time && !standby->guard && make_guard(standby, job, false) == 0;
 }
 
 /* Whether the guard at the other end of this socket is gone. */
@@ -209,7 +209,7 @@ static int let_go(struct standby *standby, const struct job *job, struct error *
 
 	if (!standby->guard || standby->opened != hold_set_opened(job->set) ||
 	    !hold_set_is_still(job->set) || guard_is_gone(standby->fd)) {
-		standby_end(standby);
+		end_guard(standby);
 		if (make_guard(standby, job, true) < 0)
 			return fail(err, STATUS_OS, "cannot make a process to run %s in: %s",
 				    job->shown, strerror(errno));
@@ -323,6 +323,7 @@ static void take_over(struct wrapper *wrapper, const char *why)
 static void give_back_for_guard(const struct wrapper *wrapper)
 {
 	const struct hold_set *set = wrapper->job->set;
+	const int64_t timeout_ms = wrapper->job->options->connect_timeout_ms;
 
 	for (int i = 0; i < set->count; i++) {
 		struct hold *hold = &set->holds[i];
@@ -334,12 +335,12 @@ static void give_back_for_guard(const struct wrapper *wrapper)
 		if (hold->lock.deadline_ms <= clock_ms())
 			hold->state = HOLD_EXPIRED;
 		client_init(&hold->client, wrapper->job->server, wrapper->job->messenger,
-			    set->timeout_ms);
+			    timeout_ms);
 		if (last.handshake.is_cluster) /* any of the seeds may hang */
 			hold->client.connection.route.named = last.endpoint;
 		hold->client.strays = STRAYS_OF_HEIR;
 	}
-	hold_set_release(set, clock_ms() + set->timeout_ms);
+	hold_set_release(set, clock_ms() + timeout_ms);
 	hold_set_close(set);
 }
 

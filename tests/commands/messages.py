@@ -13,7 +13,7 @@ import sys
 LITERAL = r'"((?:\\.|[^"\\])*)"'
 CALL = re.compile(rf"\b(fail|fail_about|complain\w*|message|message_event)\(((?:{LITERAL}|[^\";{{}}])*)\)")
 # What happened, for --syslog, --verbose and --report, what a default means, and what is not there: nothing has failed.
-EVENTS = ("got lock", "took lock", "gave lock", "giving back lock", "went into lock", "waiting for lock", "lock ", "lost ")
+EVENTS = ("got lock", "took lock", "gave lock", "giving back lock", "waiting for lock", "lock ", "lost ")
 EVENTS += ("%s under lock", "no url is set", "no lock %s is known")
 # A step of --verbose, what becomes the cause in another message, and what another function has made.
 PARTS = ("[%", "no reply for", "its certificate is", "it does not speak TLS", "the TLS handshake failed", "%s; stopping %s")

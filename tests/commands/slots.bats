@@ -67,13 +67,13 @@ load ../lib/holders
 		assert_line --index 0 "fairlock: cannot go into lock job: the enclosing hold $cause"
 		run -64 timeout 20 "$FAIRLOCK" wrap $outer job "$FAIRLOCK" acquire -nq -E 0 $inner job
 	done <<-'END'
-		--slots a|--slots b|has slot a, not among --slots
-		--slots a|--slots 3|has slot a, not among --slots
-		--slots a|--shared|has slot a; use --slots, too
-		--slots a||has slot a; use --slots, too
-		--shared|--slots b|is shared; use --shared instead of --slots
-		--shared|--slots 3|is shared; use --shared instead of --slots
-		--shared||is shared; use --shared, too
+		--slots a|--slots b|has slot a; use --slots with it
+		--slots a|--slots 3|has slot a; use --slots with it
+		--slots a|--shared|has slot a; use --slots with it
+		--slots a||has slot a; use --slots with it
+		--shared|--slots b|is shared; use --shared
+		--shared|--slots 3|is shared; use --shared
+		--shared||is shared; use --shared
 	END
 	[ ! -e ran ]
 	nothing_left

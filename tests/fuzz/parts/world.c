@@ -54,8 +54,8 @@ pid_t real_tcgetpgrp(int fd) __asm__("__real_tcgetpgrp");
 pid_t world_tcgetpgrp(int fd) __asm__("__wrap_tcgetpgrp");
 ssize_t real_write(int fd, const void *bytes, size_t length) __asm__("__real_write");
 ssize_t world_write(int fd, const void *bytes, size_t length) __asm__("__wrap_write");
-void world_standby_make(struct standby *standby,
-			const struct job *job) __asm__("__wrap_standby_make");
+bool world_standby_update(struct standby *standby, const struct job *job, bool is_wanted,
+			  bool is_time) __asm__("__wrap_standby_update");
 int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		      struct error *err) __asm__("__wrap_wrapper_run");
 int world_watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
@@ -255,10 +255,12 @@ ssize_t world_write(int fd, const void *bytes, size_t length)
 /* ---- COMMAND and --watch ---- */
 
 /* Makes no processes. */
-void world_standby_make(struct standby *standby, const struct job *job)
+bool world_standby_update(struct standby *standby, const struct job *job, bool is_wanted,
+			  bool is_time)
 {
 	(void)standby;
-	HOLDS(hold_set_is_silent(job->set));
+	HOLDS(!is_wanted || !is_time || hold_set_is_silent(job->set));
+	return false;
 }
 
 /* Does as the guard: renews the hold, and gives it back unless it was lost. */
@@ -267,6 +269,7 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 {
 	const struct hold_set *set = job->set;
 	struct pollfd slots[HOLDS_MAX + 1];
+	char why[OWNER_SHOWN_BYTES];
 	bool lost = false;
 
 	(void)standby;
@@ -289,7 +292,7 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	}
 	if (world.now_ms >= job_times(job).deadline_ms)
 		hold_expire(&set->holds[0]);
-	message_step(job->messenger, "%s", hold_lost_why(&set->holds[0]));
+	message_step(job->messenger, "%s", hold_why(why, MESSAGE_CHARACTERS, &set->holds[0]));
 	if (world.now_ms < job_times(job).deadline_ms)
 		hold_set_release(set, world.now_ms + 5000);
 	hold_set_close(set);
