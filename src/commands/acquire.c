@@ -125,7 +125,7 @@ static int hand_out(const struct wait *wait, struct hold *hold, struct error *er
 	const bool is_by_hand = wait->pidfd < 0;
 	int result;
 
-	hold_set_take(wait->set, hold);
+	hold_take(hold);
 	result = is_by_hand ? write_grant(&hold->lock, wait->options->json, err)
 			    : write_kept(wait, err);
 	if (result < 0)

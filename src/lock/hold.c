@@ -41,7 +41,7 @@ static void hurry(struct hold *hold, int64_t timeout_ms)
 	client->connection.back_off_max_ms = earliest(BACK_OFF_MAX_MS, hold->lock.lease_ms / 20);
 }
 
-void hold_set_take(const struct hold_set *set, struct hold *hold)
+void hold_take(struct hold *hold)
 {
 	const struct lock *lock = &hold->lock;
 	struct client *client = &hold->client;

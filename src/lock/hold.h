@@ -20,7 +20,7 @@ enum hold_state {
 };
 
 /* A lock over a connection of its own: in a cluster several may be on different nodes. The rest is
- * valid from hold_set_take on. lock.deadline_ms says until when the lock is surely held. */
+ * valid from hold_take on. lock.deadline_ms says until when the lock is surely held. */
 struct hold {
 	struct lock lock;
 	struct client client;
@@ -50,7 +50,7 @@ struct hold_set {
 };
 
 /* The lock was just granted over its client, or is taken over from another process. */
-void hold_set_take(const struct hold_set *set, struct hold *hold);
+void hold_take(struct hold *hold);
 
 /* The next one that is held, from *at on (0 at first), which moves behind it; NULL: none. */
 struct hold *hold_set_next(const struct hold_set *set, int *at);

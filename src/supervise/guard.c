@@ -636,7 +636,7 @@ static void take_grant(const struct guard *guard)
 		hold->client.reply = NULL;
 		if (guard->needs_connection)
 			connection_forget(&hold->client.connection);
-		hold_set_take(set, hold);
+		hold_take(hold);
 	}
 	guard->job->messenger->is_deaf = guard->shared->is_deaf;
 }

@@ -166,7 +166,7 @@ static enum wait_event take_all(struct attempt *attempt)
 		attempt->wait.stand_by = i == set->count - 1 ? stand_by : NULL;
 		event = wait_for_lock(&attempt->wait, hold, attempt->err);
 		if (event == WAIT_GRANTED)
-			hold_set_take(set, hold);
+			hold_take(hold);
 		else
 			client_close(&hold->client);
 	}

@@ -281,7 +281,7 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 		HOLDS(world.now_ms < lock->deadline_ms && *lock->token);
 		HOLDS(lock->token[strspn(lock->token, "0123456789")] == '\0');
 		HOLDS(lock->kind == LOCK_WRAP && !lock->starts);
-		hold_set_take(set, &set->holds[i]);
+		hold_take(&set->holds[i]);
 	}
 	for (int i = 0; i < HOLD_STEPS && !lost && world.now_ms < job_times(job).deadline_ms; i++) {
 		const int64_t wake =
