@@ -254,12 +254,12 @@ all_back() {
 
 # The holder of `long` has its first grant, ends with 0, and has only said that an outage begins and ends.
 long_ends_well() {
-	local away='does not (answer|renew it); sh is stopped at .* unless it does$' back='answers again; sh goes on$'
+	local away='does not (answer|renew it); sh is stopped at .* unless it does$' back='the server answers again; sh goes on$'
 
 	still_runs "$LONG"
 	[ "$(cli --raw HGET 'fairlock:{long}' token)" = "$TOKEN" ]
 	touch go
 	ends_with 0 "$LONG"
-	run -1 grep -vE "^fairlock: lock long: [^ ]+ ($away|$back)" long.said
+	run -1 grep -vE "^fairlock: lock long: ([^ ]+ $away|$back)" long.said
 	[ "$(grep -cE "$back" long.said)" -le "$(grep -cE "$away" long.said)" ]
 }
