@@ -348,7 +348,7 @@ struct hold *hold_set_start(const struct hold_set *set)
 		 * The answer to a renewal that is under way, or that failed, may be that the lock
 		 * was lost. A message since the last renewal may mean that, too. */
 		if (lock->kind != LOCK_WRAP || has_request || hold->client.error.status ||
-		    hold->is_told || !lock_is_fresh(&hold->lock))
+		    hold->is_told)
 			pending = hold;
 	}
 	for (int i = 0; i < set->count && !pending; i++)

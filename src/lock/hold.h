@@ -69,8 +69,7 @@ const struct hold *hold_set_asked(const struct hold_set *set);
 int64_t hold_set_wait(const struct hold_set *set, struct pollfd *slots);
 
 /* All locks are held: tells the server that COMMAND starts. Returns a lock for which it has not
- * confirmed that yet, that waits for an answer, or that is not fresh (lock_is_fresh): call
- * hold_set_step, and this again.
+ * confirmed that yet, or that waits for an answer: call hold_set_step, and this again.
  * NULL: COMMAND may start, no answer is due, and the next renewals say nothing of a start. */
 struct hold *hold_set_start(const struct hold_set *set);
 

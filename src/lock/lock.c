@@ -194,11 +194,6 @@ const char *lock_slot(const struct lock *lock)
 	return lock->mode[0] == MODE_SLOT ? lock->mode + 1 : NULL;
 }
 
-bool lock_is_fresh(const struct lock *lock)
-{
-	return lock->deadline_ms - clock_ms() > lock->ttl_ms / 5 * 3;
-}
-
 /* ---- Requests ---- */
 
 void wire_add_all(struct request *request, ...)

@@ -107,10 +107,6 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
 /* The slot of the hold, or NULL. */
 const char *lock_slot(const struct lock *lock);
 
-/* Whether more than three fifths of the granted lease are left. Then COMMAND can begin: the lease
- * is renewed before job_times would have it stopped. */
-bool lock_is_fresh(const struct lock *lock);
-
 /* ---- Requests, as the scripts in lua/ want their arguments ---- */
 
 /* Adds arguments: strings, none of them NULL. */

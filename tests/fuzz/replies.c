@@ -5,7 +5,7 @@
  * lock/lock.c lock/hold.c lock/wait.c lock/owner.c lock/lock_list.c commands/owner_call.c
  * commands/wrap.c commands/acquire.c commands/renew.c commands/release.c
  * commands/status.c commands/queue.c commands/log.c commands/doctor.c
- * supervise/take_locks.c output/table.c output/timestamp.c doctor/permissions.c
+ * supervise/take_locks.c output/table.c base/clock.c doctor/permissions.c
  * doctor/report.c base/message.c base/json.c base/text.c base/terminal.c */
 #include <stdlib.h>
 #include <string.h>
