@@ -111,6 +111,10 @@ DAY=86400000
 	assert_output "$FAIRLOCK_OWNER"
 	run -0 "$FAIRLOCK" renew -l 5m job
 	[ "$(cli PTTL job)" -gt 60000 ]
+	run -0 env -u FAIRLOCK_OWNER "$FAIRLOCK" acquire -n --owner "$FAIRLOCK_OWNER" job
+	assert_output "$FAIRLOCK_OWNER"
+	has_holds "$FAIRLOCK_OWNER" 3
+	run -0 "$FAIRLOCK" release job
 	run -0 "$FAIRLOCK" release job
 	run -0 "$FAIRLOCK" release job
 	is_free job

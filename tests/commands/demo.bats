@@ -39,6 +39,13 @@ no_server_runs() { [ -z "$(servers)" ]; }
 	wait_until no_server_runs
 	run -0 at_home "$FAIRLOCK" log --noheadings -o EVENT try
 	assert_output $'granted\nreleased'
+	at_home sh -c 'cd "$1" && "$2" -s socket SHUTDOWN' sh "$HOME_DIR"/.local/state/fairlock/* "$CLI"
+	wait_until no_server_runs
+	rm -r "$HOME_DIR/.local" # in a fresh home
+	at_home "$DEMO" >said &
+	wait_until grep -q 'job 3 asks' said
+	at_home kill "$(at_home pgrep -xo demo)"
+	wait_until nothing_is_left
 }
 
 @test "the demo leaves a private server that ran before running, with its own locks only" {

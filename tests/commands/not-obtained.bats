@@ -136,6 +136,8 @@ share() {
 @test "--skip hides no mistake, no refusal, and no lost lock" {
 	run -64 "$FAIRLOCK" wrap --skip 'a}b{' true
 	assert_output --partial 'fairlock: cannot use NAME'
+	FAIRLOCK_URL=unix:$PWD/nothing run -69 "$FAIRLOCK" wrap --skip --connect-timeout 100ms job true
+	assert_output --regexp '^fairlock: cannot reach '
 	cli SET text precious >/dev/null
 	run -78 "$FAIRLOCK" wrap --skip text true
 	assert_output --partial 'no lock'

@@ -17,7 +17,9 @@ STAY='echo $$ >pid; exec sleep 600'
 	run -0 "$FAIRLOCK" wrap --once-ok 1h job sh -c 'echo ran >>ran'
 	run -0 "$FAIRLOCK" wrap --once-ok 1h -E 9 job sh -c 'echo ran >>ran'
 	refute_output
-	run -0 "$FAIRLOCK" wrap -n --once-ok 1h job sh -c 'echo ran >>ran'
+	run -0 "$FAIRLOCK" wrap -n --once-ok 30d job sh -c 'echo ran >>ran'
+	[ "$(cli PTTL 'fairlock:{job}')" -gt $((29 * 86400000)) ] # the server has DUR in ms
+	[ "$(cli PTTL 'fairlock:{job}')" -le $((30 * 86400000)) ]
 	assert_equal "$(wc -l <ran)" 2
 	nothing_left
 }
@@ -61,7 +63,7 @@ STAY='echo $$ >pid; exec sleep 600'
 	assert_output --partial 'held by'
 	run -0 "$FAIRLOCK" wrap --skip --once-ok 1h job touch ran
 	refute_output
-	run -75 "$FAIRLOCK" wrap -w 200ms --once-ok 1h job touch ran
+	run -9 "$FAIRLOCK" wrap -w 200ms -E 9 --once-ok 1h job touch ran
 	assert_output --partial 'timed out after 200ms'
 	[ ! -e ran ]
 	in_queue job 0

@@ -70,13 +70,14 @@ stopped() {
 @test "release --stop --wait DUR ends with 75 if the lock is still held then, and the request stays" {
 	local began
 
-	holds -l 60s -k 10s job sh -c 'trap "" TERM; echo $$ >main; while :; do sleep 0.1; done'
+	holds -l 60s -k 10s -s USR1 job sh -c 'trap "" TERM; trap "touch got" USR1; echo $$ >main; while :; do sleep 0.1; done'
 	wait_until test -s main
 	began=$(ms)
 	run -75 "$FAIRLOCK" release --stop --wait 700ms job
 	[ $(($(ms) - began)) -ge 700 ]
 	assert_output --regexp "^fairlock: cannot release lock job: after 700ms it is still held by sh -c trap .* \(pid $HOLDER, .*\)$"
 	is_asked job
+	[ -e got ]
 	kill -KILL "$(<main)"
 	stopped "$HOLDER" said
 	nothing_left

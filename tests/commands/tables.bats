@@ -26,6 +26,8 @@ load ../lib/screens
 	[[ ${lines[1]} =~ ^my\\x20job\ held\ [^\ ]+\ [^\ ]+\ [0-9]+\ fairlock\\x20acquire\ [0-9]+\ (30000|[12][0-9]{4})\ 0$ ]]
 	"$FAIRLOCK" acquire 'ünï 備份'
 	describe_holder 'ünï 備份' $'-\t7\ta\\b\tx\x1b\xc2\x9b\xff y'
+	assert_equal "$(lock 'ünï 備份' '|[.user, .pid]')" '["a\\b",7]'
+	[ "$(lock 'ünï 備份' '|.command == "x\u001b\u009b\ufffd y"')" = true ]
 	LC_ALL=C run -0 "$FAIRLOCK" status --raw --noheadings -o NAME,HOST,USER,COMMAND,REASON 'ünï 備份'
 	assert_output 'ünï\x20備份 \x2d a\x5cb x\x1b\xc2\x9b\xff\x20y -'
 	[ "$("$FAIRLOCK" status --raw --noheadings free)" = 'free free - - - - - - 0' ]

@@ -41,10 +41,13 @@ guard_dies_and_all_but_COMMAND_stop() {
 		wait_until ended "$GUARD"
 		is_free job
 		case $fault in
-		guard_dies) grep -q 'lost the guard of lock job: it died' said ;;
+		guard_dies)
+			grep -q 'lost the guard of lock job: it died' said
+			assert_equal "$("$FAIRLOCK" log --json job | jq -c '.log | last | [.status, .cause]')" '[137,"lost"]'
+			;;
 		wrapper_dies)
 			assert_equal "$(cat said)" 'fairlock: lost the wrapper of lock job; stopping sh'
-			assert_equal "$("$FAIRLOCK" log --json job | jq -r '.log | last | .cause')" 'wrap died'
+			assert_equal "$("$FAIRLOCK" log --json job | jq -c '.log | last | [.status, .cause]')" '[137,"wrap died"]'
 			;;
 		esac
 	done <<'END'

@@ -138,6 +138,8 @@ load ../lib/scripts
 	release cleo
 	later 2000
 	acquire ben period=ok60000 is=granted
+	acquire cleo mode=try period=ok2592000000
+	assert_equal "$(cli PTTL "$(key_state)")" 2592000000
 }
 
 @test "once ok: no other end is a success, nor what acquire holds, nor a wrap inside another" {

@@ -147,6 +147,7 @@ load ../lib/scripts
 	queue_is cleo
 	before=$(digest)
 	remove zoe request=third is=unknown
+	remove anna request=fourth is=unknown # it holds
 	assert_equal "$(digest)" "$before"
 }
 

@@ -98,6 +98,11 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 	acquire ben want='=1' mode=try is=busy
 	acquire cleo want='#2' is='granted * =2'
 	agree
+	cli FLUSHALL
+	acquire anna want=s
+	release anna min=60000 is=kept
+	acquire ben want=s is='granted ben'
+	acquire cleo mode=try is=busy
 }
 
 # Ends

@@ -112,6 +112,10 @@ static void check_password(struct tally *tally)
 
 	CHECK(tally, server_parse(&server, "redis://b%6Fb:s%3A%2f@w@a:1,[::1]/9", &err) == 0);
 	CHECK(tally, strcmp(server.user, "bob") == 0 && strcmp(server.password, "s:/@w") == 0);
+	CHECK(tally, server.seeds[0].port == 1 && server.seeds[1].port == 6379);
+	server_free(&server);
+	CHECK(tally, server_parse(&server, "redis+sentinel://h/m", &err) == 0);
+	CHECK(tally, server.seeds[0].port == 26379);
 	server_free(&server);
 	CHECK(tally, server_parse(&server, "unix:r", &err) == 0 && server.path[0] == '/');
 	server_free(&server);
