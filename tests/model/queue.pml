@@ -20,8 +20,9 @@
  * first client with a ticket or a token is back, and what those lose that miss the pause; holds that are on their way back
  * when somebody uses force; and the place of a waiter that was dropped before it heard its ticket.
  *
- * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, replicas that
- * fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same id.
+ * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, counts of
+ * slots, replicas that fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same
+ * id, and keys that others delete (tests/scripts and the random walk have those).
  */
 
 #include "macros.h"
@@ -36,7 +37,7 @@
 #define SIZE (OURS + REDISSON + 1)
 #define ENTRIES (OURS + REDISSON + 11)
 #define ASKERS  (FORCES + STOPS)
-#define TOKENS  (RESTARTS || EVICTIONS || DELETES || FORCES || STOPS || STEPS)
+#define TOKENS  (RESTARTS || FORCES || STOPS || STEPS)
 #define when(condition, then) if :: condition -> then :: else fi
 #define must(property, condition) when(!(condition), property = false); assert(property)
 #define want(i) ((i) == 1 -> W1 : ((i) == 2 -> W2 : ((i) == 3 -> W3 : ((i) == 4 && OURS > 3 -> W4 : ALONE))))
@@ -61,7 +62,6 @@ mtype = { GIVEN, TURN };
 /* ---- The server ---- */
 
 byte field, ttl;             /* key 1 */
-byte slots;        /* ... its value: the count, as a wish */
 byte ends[SIZE];             /* key 6: 1 and the ticks that are left; 1: its end is to be noticed */
 byte list[SIZE], length;   /* Redisson's list */
 byte score[ENTRIES];         /* Redisson's sorted set */
@@ -77,7 +77,6 @@ byte token_of[SIZE];  /* ... */
 byte untaken[SIZE];          /* ... it was handed over, and not renewed; 2: to one that was silent */
 byte askers[SIZE]; /* ... the set of those that ask it to stop */
 byte has_slot[3];            /* s:SLOT */
-byte described;              /* the field of key 1 that our scripts know */
 byte last_ticket;
 byte last_token;
 byte lost, lost_left;    /* tokens above this one may be taken up, for so many ticks */
@@ -125,8 +124,7 @@ bool under_way[3], late_copy[3], told[3];
 bool is_lost[3];             /* the server may have lost the hold, and it may be taken up again until the deadline */
 
 byte crashes = CRASHES, hangs = HANGS, losses = LOSSES, mutes = MUTES, forgeries = FORGERIES, leaves = LEAVES;
-byte restarts = RESTARTS, steps = STEPS, stalls = STALLS, stales = STALES, deletes = DELETES;
-byte evictions = EVICTIONS, cuts = CUTS, blinds = BLINDS;
+byte restarts = RESTARTS, steps = STEPS, stalls = STALLS, stales = STALES, blinds = BLINDS;
 bool blind;                  /* so many other leases have ended that the next script does not notice these */
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
@@ -165,7 +163,6 @@ bool nothing_left = true;
 #define must_wait_for(i) (is_prompt(i) || expected[i] && phase[i] == WAITING && !hung[i] && (KEEPS_DATA || one_is_back))
 #define has_many      (field >= SHARED_HOLDS)
 #define is_holder(i)  (field == (i) || has_many && ends[i] > 1)
-#define counts_fit(i, j) (!COUNTS || want(i) == want(j))
 #define beside(a, b)  ((a) == SHARED && (b) == SHARED || are_slots(a) && are_slots(b) && (a) != (b))
 #define is_theirs(e)  (REDISSON && (e) > OURS && (e) <= IDS)
 
@@ -281,7 +278,7 @@ inline check_order(who)
 		:: else ->
 			if
 			:: is_ours(who) && is_ours(line[at]) -> must(order, !must_wait_for(line[at]))
-			:: else -> must(fair, !is_prompt(line[at]) || swept || cuts < CUTS)
+			:: else -> must(fair, !is_prompt(line[at]) || swept)
 			fi
 		fi
 	}
@@ -290,8 +287,6 @@ inline check_order(who)
 
 /* ---- Capacity ---- */
 
-#define is_unknown(i) (EVICTIONS && !GIVE_UNKNOWN && ends[i] > 1 && mode[i] == 0) /* its slot */
-#define count_fits(wish) (!COUNTS || MIX_COUNTS || slots == (wish))
 #define is_free(n) (SLOT_TWICE || has_slot[n] == 0 || !SLOT_LOST && ends[has_slot[n]] <= 1)
 
 /* Sets `room`, `slot` and `ms`: when there may be room. `wish` is a wish, or the mode of a hold. */
@@ -300,7 +295,7 @@ inline fit(wish)
 	room = field == 0 || field == SHARED_HOLDS && (wish) == SHARED;
 	slot = (room && are_slots(wish) -> 2 - ((wish) & 1) : 0);
 	ms = ttl;
-	when(field == SLOT_HOLDS && are_slots(wish) && !any(is_unknown) && count_fits(wish),
+	when(field == SLOT_HOLDS && are_slots(wish),
 		ms = 99;
 		for (n : 1 .. 2) {
 			if
@@ -366,7 +361,7 @@ inline tell_second(ticks)
 inline check_holders(who)
 {
 	for (k : 1 .. IDS) {
-		must(fits, k == who || !is_holder(k) || beside(held[k], held[who]) && counts_fit(k, who))
+		must(fits, k == who || !is_holder(k) || beside(held[k], held[who]))
 	}
 }
 
@@ -383,11 +378,7 @@ inline take_hold(who, ticks)
 {
 	held[who] = what;
 	check_holders(who);
-	when(!has_many && what != ALONE && !KEEP_SET,
-		for (n : 1 .. OURS) { ends[n] = 0 });
-	slots = (field == SLOT_HOLDS || !COUNTS -> slots : want(who));
 	field = (what == ALONE -> who : (what == SHARED -> SHARED_HOLDS : SLOT_HOLDS));
-	described = field;
 	mode[who] = what;
 	when(are_slots(what), has_slot[what] = who);
 	set_ttl(who, ticks);
@@ -441,11 +432,10 @@ inline notice_ends()
 			with_silent = with_silent || untaken[k] == 2;
 			/* key 1 is gone, or another's */
 			lost_left = (has_many || KEEP_LOST -> lost_left : 0);
-			ends[k] = (KEEP_SET && !has_many -> ends[k] : 0);
+			ends[k] = 0;
 			end_hold(k))
 	}
 	blind = false;
-	described = (described == field -> described : 0);
 	when(turn != 0,
 		fit(want(turn));
 		turn = (room -> turn : 0);
@@ -568,18 +558,6 @@ inline check_lists()
 		lists = lists && (!is_marker(list[at]) || (has & (1 << (at + 1))))
 	}
 	assert(lists)
-}
-
-/* Somebody has deleted the list: a score without a place gets one, if it is Redisson's. */
-inline mend()
-{
-	for (r1 : 1 .. ENTRIES - 1) {
-		is_known = score[r1] == 0 || !CUTS || NO_MEND;
-		for (r2 : 0 .. SIZE - 1) { is_known = is_known || list[r2] == r1 }
-		n = score[r1];
-		when(!is_known, score[r1] = 0);
-		when(!is_known && !is_marker(r1), put_at(length, r1); score[r1] = n)
-	}
 }
 
 /* The scores, the time to live, and who listens to the marker that Redisson's unlock will tell. */
@@ -708,12 +686,6 @@ inline renew(me, token)
 	if
 	:: is_holder(me) ->
 		untaken[me] = 0;
-		when(mode[me] == 0,
-			mode[me] = held[me];
-			when(are_slots(held[me]), has_slot[held[me]] = me);
-			described = field;
-			token_of[me] = token;
-			last_token = (token > last_token -> token : last_token));
 		set_ttl(me, LEASE);
 		reply[me] = RENEWED
 	:: else ->
@@ -758,7 +730,6 @@ inline end_this(who)
 	fi;
 	/* Redisson's sleeps until the end that it saw */
 	when(0 < ttl && ttl < before && is_theirs(list[0]) && !FORGET_HEAD, publish(list[0], TURN));
-	described = field;
 	end_hold(who)
 }
 
@@ -776,7 +747,6 @@ inline leave(me, what_request)
 /* Spin takes a script in two steps. */
 inline script(me, what_request, ticket, copy)
 {
-	mend();
 	its_token = (what_request == RENEW -> my_token[me] : 0);
 	check_run(me, ticket, its_token);
 	notice_ends();
@@ -818,8 +788,6 @@ inline break_hold(a)
 		must(spared, token_of[r3] == named[a]);
 		broken[r3] = (is_alive(r3) -> 1 : 0);
 		missed[r3] = phase[r3] == WAITING;
-		/* the hash does not know this hold */
-		when(mode[r3] == 0 && !FORCE_UNKNOWN, token_clock++; last_token = token_clock);
 		lost_left = (KEEP_LOST -> lost_left : 0);
 		publish(r3, TURN);
 		end_this(r3);
@@ -852,7 +820,6 @@ inline ask_to_stop(a)
 
 inline carry_out_for(a)
 {
-	mend();
 	its_token = named[a];
 	check_run(0, 0, its_token);
 	notice_ends();
@@ -978,7 +945,7 @@ inline take_reply(me)
 		when(is_new && message[me] != GIVEN && !LISTEN_ONLY, make_request(me, ASK))
 	:: kept_reply == LOST ->
 		/* force gives up those that are on their way back after a loss of data */
-		must(kept, left[me] == 0 || broken[me] || excused || FORCES + DELETES && restarts < RESTARTS);
+		must(kept, left[me] == 0 || broken[me] || excused || FORCES && restarts < RESTARTS);
 		end_client(me, DEAD)
 	:: kept_reply == DONE || kept_reply == REMOVED -> end_client(me, GONE)
 	fi
@@ -1189,27 +1156,19 @@ proctype redisson(byte me)
 	od
 }
 
-/* ---- The server's restart, and what others do to the keys ---- */
-
-inline lose_hash()
-{
-	described = 0; turn = 0; over = false; last_ticket = 0; last_token = 0; lost = 0; lost_left = 0;
-	met = 0; up = false; up_ticket = 0; up_token = 0; back = false; has_slot[1] = 0; has_slot[2] = 0;
-	for (n : 1 .. OURS) {
-		record[n] = false; current[n] = false; silent[n] = false;
-		mode[n] = 0; token_of[n] = 0; untaken[n] = 0; askers[n] = 0;
-		broken[n] = 2 * (broken[n] != 0)
-	}
-}
+/* ---- The server's restart ---- */
 
 inline lose_data()
 {
-	lose_hash();
-	field = 0; ttl = 0; slots = 0; length = 0; expires = false;
+	turn = 0; over = false; last_ticket = 0; last_token = 0; lost = 0; lost_left = 0;
+	met = 0; up = false; up_ticket = 0; up_token = 0; back = false; has_slot[1] = 0; has_slot[2] = 0;
+	field = 0; ttl = 0; length = 0; expires = false;
 	for (n : 0 .. ENTRIES - 1) { score[n] = 0 }
 	for (n : 0 .. SIZE - 1) { list[n] = 0 }
 	for (k : 1 .. OURS) {
-		ends[k] = 0; place[k] = 0; done[k] = false;
+		record[k] = false; current[k] = false; silent[k] = false; ends[k] = 0; place[k] = 0; done[k] = false;
+		mode[k] = 0; token_of[k] = 0; untaken[k] = 0; askers[k] = 0;
+		broken[k] = 2 * (broken[k] != 0);
 		when(phase[k] == WAITING && my_ticket[k] == 0, leave_line(k))
 	}
 	for (k : OURS + 1 .. IDS + 1) { when(k <= IDS, leave_line(k); left[k] = 0) } /* they come anew, and take up no lock */
@@ -1263,7 +1222,7 @@ inline look_at_room()
 		for (k : 1 .. OURS) {
 			if
 			:: ends[k] <= 1
-			:: ends[k] > 1 && are_slots(slot) && are_slots(held[k]) && counts_fit(k, first) ->
+			:: ends[k] > 1 && are_slots(slot) && are_slots(held[k]) ->
 				slot = slot & (ANY - held[k]);
 				room = room && slot != 0
 			:: ends[k] > 1 && slot == SHARED && held[k] == SHARED
@@ -1350,23 +1309,6 @@ end:
 		}
 		printf("the server stalls\n")
 	}
-	:: d_step { evictions > 0 && met -> evictions--; lose_hash(); printf("the hash is deleted\n") }
-	:: d_step { cuts > 0 && length > 0 ->
-		cuts--;
-		for (n : 0 .. SIZE - 1) { list[n] = 0 }
-		length = 0;
-		printf("the list is deleted\n")
-	}
-	:: d_step { deletes > 0 && field != 0 ->
-		deletes--;
-		for (k : 1 .. IDS) {
-			broken[k] = is_holder(k) && is_alive(k);
-			missed[k] = missed[k] || is_holder(k) && phase[k] == WAITING
-		}
-		field = 0;
-		ttl = 0;
-		printf("key 1 is deleted\n")
-	}
 	od
 }
 
@@ -1381,7 +1323,6 @@ inline check_what_is_left()
 		nothing_left = nothing_left && !(phase[k] == GONE && (place[k] != 0 || score[k] != 0)) && !subscribed[k]
 	}
 	assert(nothing_left);
-	mend();
 	notice_ends();
 	for (r3 : 0 .. SIZE) {
 		head = list[0]; /* Redisson's have been absent for 5 s */
@@ -1389,7 +1330,7 @@ inline check_what_is_left()
 		first_waiter(0)
 	}
 	settle(0);
-	nothing_left = first == 0 && field == 0 && described == 0 && length == 0;
+	nothing_left = first == 0 && field == 0 && length == 0;
 	for (k : 1 .. OURS) {
 		nothing_left = nothing_left && ends[k] == 0 && mode[k] == 0 && place[k] == 0 &&
 			has_slot[1] != k && has_slot[2] != k
