@@ -22,7 +22,7 @@ Some faults excuse what fairlock(7) does not promise:
 
 Nothing excuses disorder among waiters that were present, or had RESTART_S to come back: no loss of data, no failover.
 After a loss of data a newcomer may go first as long as no waiter is back. Setting the server's clock excuses what
-happens in the next SET_S; set back before a loss of data, it excuses smaller tokens. A clock that runs up to 8 % fast
+happens in the next SET_S. A clock that runs up to 8 % fast
 excuses nothing, nor does a waiter's clock that stood still.
 
 Redisson clients stand in the same order, with one gap: one of them may pass a waiter of ours that has no place in

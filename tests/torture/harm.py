@@ -19,7 +19,7 @@ SIGNALS = {
 FAULTS = {
     **{f"{word} {role}": weight for word, roles in SIGNALS.items() for role, weight in roles.items()},
     **{"kill_both": 2, "orphan": 3, "mixture": 6, "freeze": 4, "hang": 1, "pause": 6},
-    **{"cut": 24, "cut_all": 1, "forge": 8, "step": 2, "remove": 5, "force": 6, "ask_to_stop": 8, "look": 8},
+    **{"cut": 24, "forge": 8, "step": 2, "remove": 5, "force": 6, "ask_to_stop": 8, "look": 8},
     **{"server_kill": 2, "server_freeze": 6},
     **{"proxy": 11, "proxy_break": 4},
 }
@@ -45,7 +45,6 @@ FORGED = [
 NEVER = 4102444800000  # the server gives no tokens from here on before the year 2100
 
 HANG_S = 21  # longer than any number of hung waiters may cost
-LONG_S = 32  # longer than they have ever cost
 STEP_MS = 4000  # after a larger step, all waiters would have been silent for too long
 STEPS_APART_S = 12
 MIXED = ("wrapper", "guard", "command")
@@ -172,16 +171,13 @@ class Harm:
         return [job for job in dict.fromkeys(jobs) if job in roots]
 
     def hang(self, fault):
-        """Stops the two or three jobs that are next."""
-        count = 2 + fault.which % 2
+        """Stops the two, three or four jobs that are next."""
+        count = 2 + fault.which % 3
         jobs = self.waiting(fault.lock)[:count]
         if len(jobs) == count and self.hung.get(fault.lock, 0) <= now():
             self.hung[fault.lock] = now() + HANG_S * S
-            self.hang_all(jobs, HANG_S)
-
-    def hang_all(self, jobs, seconds=LONG_S):
-        for process in self.of_job(*jobs):
-            self.stop(process, seconds * S)
+            for process in self.of_job(*jobs):
+                self.stop(process, HANG_S * S)
 
     def pause(self, fault):
         """Pauses the machine of the first waiter with a clock of its own: the clock stands still, too."""
@@ -214,14 +210,6 @@ class Harm:
         at = now()
         if found and self.ask(ports[found[1]], "CLIENT", "KILL", "ADDR", found[0]) is not None:
             self.say("fault", at=at, until=now(), fault="cut", job=process.job, role=process.role, pid=process.pid)
-
-    def cut_all(self, _fault):
-        if self.ground.fails_over:
-            return  # there, servers are clients of each other
-        at = now()
-        if self.ask(self.ground.server, "CLIENT", "KILL", "TYPE", "pubsub") is not None:
-            self.ask(self.ground.server, "CLIENT", "KILL", "TYPE", "normal")
-            self.say("outage", at=at, until=now(), kind="cut", path="server")
 
     def ask(self, server, *words):
         """Asks the server; None if it is not there now."""

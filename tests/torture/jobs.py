@@ -25,8 +25,6 @@ FAVOURITES = ["slots", "shared", "slots", None]
 FAVOUR = 250
 # Locks with few jobs, in rounds in which the server is always there.
 DRIFTING = ["drifting", "drifting slot"]
-# The number of waiters that hang, and what they want: some slots, or the lock alone between readers.
-HUNG = ["hung 2", "hung 3", "hung 4", "hung 3 slots", "hung 1 writer"]
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -88,15 +86,6 @@ class Want:
             return ["--slots", str(len(self.slots)) if self.slots[0] == "1" else ",".join(self.slots)]
         return ["--shared"] if self.mode == "shared" else []
 
-    def fits_into(self, outer):
-        """Whether a job that holds the lock with this other want may go in again with this one. None: that depends on
-        the slot that it holds."""
-        if outer.mode == "exclusive":
-            return True
-        if self.mode != outer.mode or not set(outer.slots) & set(self.slots):
-            return self.mode == outer.mode == "shared"
-        return True if set(outer.slots) <= set(self.slots) else None
-
 
 def nth(seed, count, calm):
     """Draws the same n-th job in each run of a seed, whatever happened to the jobs before it."""
@@ -130,20 +119,6 @@ def drifting():
             job.wait = 0
             found.append((27000 + 100 * number, job))
     return found
-
-
-def behind_hung(lock):
-    """A holder, waiters that will hang, and one that lives."""
-    count, what = int(lock.split()[1]), lock.split()[2:]
-    jobs = []
-    for number in range(count + 2):
-        want = Want()
-        if what == ["slots"] and number > 0:
-            want = Want("slots", ["1", "2"])
-        elif what == ["writer"] and number in (0, count + 1):
-            want = Want("shared")
-        jobs.append(extra(f"{lock.replace(' ', '')}.{number}", lock, 100 if number else 3000, want))
-    return jobs
 
 
 class Job:
@@ -184,13 +159,7 @@ class Job:
         self.also = []  # other locks, in any order
         if self.what == "several":
             self.also = dice.sample([name for name in SEVERAL if name != self.lock], dice.randrange(1, 4))
-        self.inner_want = self.want
-        if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
-            self.inner_want = Want.drawn(dice, self.inner)
-        while self.what == "again" and self.inner_want.fits_into(self.want) is None:
-            self.inner_want = Want.drawn(dice, self.lock)
-        if self.is_misfit:
-            self.own = 64
+        self.inner_want = Want.drawn(dice, self.inner) if self.what == "beside" and self.inner else self.want
         if self.what == "redisson":
             self.own, self.path, self.lease = 0, "direct", max(2000, self.lease)
             self.age = dice.choice(["old", "new"])
@@ -203,11 +172,6 @@ class Job:
     @property
     def is_script(self):
         return self.what in SCRIPTS
-
-    @property
-    def is_misfit(self):
-        """Whether the inner wrap wants the same lock in a way that does not fit: then it ends with 64."""
-        return self.what == "again" and not self.inner_want.fits_into(self.want)
 
     @property
     def inner(self):
@@ -228,7 +192,6 @@ class Job:
             fields["wait"] = 0  # may be refused at once
         if self.inner:
             fields.update(inner=[self.inner], inner_mode=self.inner_want.mode, inner_slots=self.inner_want.slots)
-            fields["misfit"] = self.is_misfit
         return fields
 
     def waiting(self):

@@ -164,7 +164,6 @@ class Queue:
             or self.history.was_away(job, self.lock, *times)
             or self.may_have_taken_over(owner, waiter)
             or self.is_newcomer_after_loss(owner, until)
-            or self.has_older_ticket(waiter, owner)
             # the waiter had no place in Redisson's list then
             or self.is_redisson(owner) and any(waiter in (look.displaced or ()) for look in looks)
             or met(self.history.steps, times, SET_S)
@@ -220,16 +219,6 @@ class Queue:
                 if back is None or at <= back.until + TOLD_MS * MS:
                     return True
         return False
-
-    def has_older_ticket(self, waiter, owner):
-        """Whether the owner came later, and has the older ticket: the clock was set back, and the server then lost the
-        tickets that it had given."""
-        if waiter not in self.first or owner not in self.first:
-            return False
-        came, first = (self.looks[self.first[who]].at for who in (waiter, owner))
-        was_set = sum(step.ms * MS for step in self.history.steps if came <= step.at <= first)
-        has_lost = any(came <= event.at <= first for event in self.history.losses)
-        return has_lost and first + was_set < came
 
     # ---- How long the lock was idle
 

@@ -83,20 +83,9 @@ class Sections(History):
             before = bisect.bisect_left(times, self.waited_until(lock, line))
             other = largest[before - 1] if before else line
             fits = fit_together(line.hold, other.hold)
-            if other.token > line.token and fits and not self.was_set_back(other, line):
+            if other.token > line.token and fits:
                 text = f"{line.job} asked after {other.job} had begun with token {other.token}, and got {line.token}"
                 self.wrong_at(lock, "tokens", text, line.at)
-
-    def was_set_back(self, earlier, later):
-        """Whether the later one has a smaller token because the clock was set back by more than the difference, and the
-        server lost the tokens that it had given."""
-        times = earlier.at, later.at
-        # one from before the earlier one counts, too, if its clock had not caught up yet
-        ms = sum(
-            step.ms for step in self.steps
-            if times[0] <= step.at + max(0, -step.ms) * MS and step.at <= times[1]
-        )
-        return met(self.losses, times) and -ms > earlier.token - later.token
 
     def waited_until(self, lock, line):
         """A time before the grant of this section: the job began, or was seen to wait."""
@@ -110,8 +99,6 @@ class Sections(History):
         violation."""
         at, since = line.at, newer.at
         if begun.at > since:
-            if self.was_set_back(newer, begun):
-                return False
             text = f"{line.job} began with token {line.token} after {newer.job}, with {newer.token}"
             self.wrong_at(lock, "tokens", text, at)
             return True
@@ -151,8 +138,6 @@ class Sections(History):
             if slot not in asked if mode == "slots" else slot:
                 text = f"{line.job} has slot '{slot}', and asked for {asked}"
                 self.wrong_at(line.lock, "exclusion", text, line.at)
-            if is_inner and job.misfit and line.owner == job.owner:
-                self.wrong_at(line.lock, "exclusion", f"{line.job} went into a hold that is not what it asked for", line.at)
             if not is_inner:
                 begun[line.job, line.pid, line.at].append(line.lock)
         for (name, _, at), locks in begun.items():
