@@ -1,6 +1,6 @@
 """Checks the history of a round of the torture test: did fairlock keep its promises, whatever was done to it?
 
-usage: check.py FOLDER        prints each violation, and the history around it
+usage: python3 -B check.py FOLDER        prints each violation, and the history around it
 
 FOLDER has `history`, which the driver and the critical sections wrote: a JSON object a line, with the time in ns of
 CLOCK_BOOTTIME (`at`, often also `until`: not before, not after). No clock of the server counts.
@@ -40,7 +40,6 @@ fit; for one that wants a slot, if that slot is free. A waiter may wait behind a
 
 import sys
 
-sys.dont_write_bytecode = True  # nothing is left beside the tests
 from history import FOREVER, LOST_S, MS, S, WAITERS, meets, met, overlap, spent
 from order import PUT_BACK_S, Queue
 from sections import Sections
@@ -260,7 +259,7 @@ class Checker(Sections):
         killed waits on, gets the lock, and can tell nobody: its lease counts from then."""
         if job.status is None or job.inner:  # an inner wrap may renew the lease
             return False
-        ended = max(job.ended, waited) if job.told == "turns" else job.ended
+        ended = max(job.ended, waited) if job.kind == "script" else job.ended
         last = max([ended, *(cont.until for cont in job.hit("cont"))])
         return at > last + job.lease + self.set_back() + self.late(job, ended, at) + DEAD_S * S
 

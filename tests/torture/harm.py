@@ -7,7 +7,7 @@ import signal
 import time
 
 from jobs import LOCKS, SLOTS, pick
-from machine import MS, S, connection_of, now
+from machine import MS, NEVER_TOKEN, S, braced, connection_of, now
 from server import unless_away
 
 # How often each kind comes. First signals, and the role of the process that gets them.
@@ -42,7 +42,6 @@ FORGED = [
     "granted {token}",
     "\0\n{secret}",
 ]
-NEVER = 4102444800000  # the server gives no tokens from here on before the year 2100
 
 HANG_S = 21  # longer than any number of hung waiters may cost
 STEP_MS = 4000  # after a larger step, all waiters would have been silent for too long
@@ -221,12 +220,11 @@ class Harm:
         server = self.ground.server_of(fault.lock)
         if server is None:
             return
-        token = (NEVER + dice.randrange(1 << 30)) * (10**9 if dice.random() < 0.3 else 1)
+        token = (NEVER_TOKEN + dice.randrange(1 << 30)) * (10**9 if dice.random() < 0.3 else 1)
         secret = f"{dice.getrandbits(128):032x}" if dice.random() < 0.5 else str(dice.getrandbits(53))
         message = dice.choice(FORGED).format(token=token, ms=time.time_ns() // MS, secret=secret)
-        braced = fault.lock if "{" in fault.lock else "{" + fault.lock + "}"
-        channel = f"redisson_lock__channel:{braced}"
-        self.say("forged", lock=fault.lock, token=token, message=message)
+        channel = f"redisson_lock__channel:{braced(fault.lock)}"
+        self.say("forged", lock=fault.lock, message=message)
         for name in [channel] + [f"{channel}:{owner}" for owner in self.round.looker.queues[fault.lock][:3]]:
             for way in "PUBLISH", "SPUBLISH":
                 self.ask(server, way, name, message)

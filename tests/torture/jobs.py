@@ -186,7 +186,7 @@ class Job:
         """What the journal says of the job."""
         kinds = {"redisson": "redisson", "turns": "script", "keeper": "keeper", "exec": "keeper"}
         fields = {name: getattr(self, name) for name in ("lock", "lease", "path", "own", "wait", "also")}
-        fields.update(self.periods, job=self.name, kind=kinds.get(self.what, "wrap"), told=self.what)
+        fields.update(self.periods, job=self.name, kind=kinds.get(self.what, "wrap"))
         fields.update(mode=self.want.mode, slots=self.want.slots, newest=self.what == "newest")
         if self.what == "crowd":
             fields["wait"] = 0  # may be refused at once
@@ -211,7 +211,7 @@ class Job:
         if self.what == "redisson":
             wait = [PATIENCE_MS] if self.wait is None else [self.wait, self.wait]
             words = [self.age, self.ms, self.lease, *wait]
-            return [sys.executable, "-S", os.path.join(HERE, "rfairlock.py"), *map(str, words)]
+            return [sys.executable, "-SB", os.path.join(HERE, "rfairlock.py"), *map(str, words)]
         if self.is_script:
             words = [self.what, str(self.turns), str(self.ms), str(self.lease)]
             return [os.path.join(HERE, "script"), *words, *self.waiting(), *self.want.options]

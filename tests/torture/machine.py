@@ -10,6 +10,8 @@ import time
 S = 1_000_000_000
 MS = 1_000_000
 FOREVER = 1 << 62
+NEVER_TOKEN = 4102444800000  # the server gives no tokens from here on before the year 2100
+FASTEST = 1.08  # the server's clock
 PR_SET_CHILD_SUBREAPER = 36
 PAUSE_NS = 10_000_000
 LATE_NS = 40_000_000
@@ -17,6 +19,11 @@ LATE_NS = 40_000_000
 
 def now():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def braced(lock):
+    """The part of the lock's other keys that has its name."""
+    return lock if "{" in lock else "{" + lock + "}"
 
 
 class Journal:

@@ -12,11 +12,11 @@ from clockwork import Clockwork
 from grounds import new_ground
 from harm import Harm
 from jobs import DRIFTING, LOCKS, drifting, extra, nth
-from machine import FOREVER, MS, S, Journal, Machine, now
+from machine import FOREVER, MS, S, Journal, Machine, braced, now
 from server import Looker
 
 # The hashes of locks whose last job has found the ends of all holds.
-HASHES = ["fairlock:" + (lock if "{" in lock else "{" + lock + "}") for lock in LOCKS]
+HASHES = [f"fairlock:{braced(lock)}" for lock in LOCKS]
 CUT_OFF_S = 34  # a holder with a lease of 30 s
 DRAIN_S = 150  # for all jobs that are left
 POPULATION = 48  # jobs at a time

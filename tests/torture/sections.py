@@ -4,10 +4,9 @@ import bisect
 import collections
 
 from history import LOST_S, MS, S, History, fit_together, meets, met
+from machine import FASTEST, NEVER_TOKEN
 
 FORCED_S = 5  # a COMMAND whose lock was broken is stopped within 1 s; a busy machine takes longer
-NEVER = 4102444800000  # tokens from here on are forged
-FASTEST = 1.08  # the server's clock
 LATE_MS = 100  # the driver sees so late that a command has ended, and a section that it has begun
 STALL_MS = 50  # after such a stall a guard may be late to stop COMMAND
 
@@ -127,7 +126,7 @@ class Sections(History):
         that no slot has two."""
         begun = collections.defaultdict(list)  # by process
         for line in self.of["start"]:
-            if line.token >= NEVER:
+            if line.token >= NEVER_TOKEN:
                 text = f"{line.job} began with token {line.token}, of a forged message"
                 self.wrong_at(line.lock, "forged", text, line.at)
             job = self.job_of(line.job)
