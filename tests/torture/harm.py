@@ -88,11 +88,8 @@ class Harm:
     # ---- Processes
 
     def victim(self, fault, *roles):
-        found = [
-            process
-            for process in self.round.machine.processes()
-            if process.role in roles and process.state != "T" and not self.round.jobs[process.job].is_spared
-        ]
+        processes = self.round.machine.processes()
+        found = [process for process in processes if process.role in roles and process.state != "T"]
         return found[fault.which % len(found)] if found else None
 
     def send(self, word, process, pidfd=None):

@@ -23,8 +23,6 @@ MODES = {"exclusive": 30, "shared": 30, "slots": 40}
 FAVOURED = 30
 FAVOURITES = ["slots", "shared", "slots", None]
 FAVOUR = 250
-# Locks with few jobs, in rounds in which the server is always there.
-DRIFTING = ["drifting", "drifting slot"]
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -95,34 +93,14 @@ def nth(seed, count, calm):
     return job.patient(dice.randrange(50, 1200)) if calm else job
 
 
-def extra(name, lock, ms, want=None, kind="plain"):
+def extra(name, lock, ms):
     """A job that the seed does not decide."""
-    job = Job(random.Random(name), name, kind, lock).patient(ms)
-    job.want, job.clocked, job.is_spared = want or Want(), False, True
+    job = Job(random.Random(name), name, "plain", lock).patient(ms)
+    job.want, job.clocked = Want(), False
     return job
 
 
-def drifting():
-    """[(after how many ms, job)...]. The first holder of each lock is cut off for longer than its lease; the newcomers take
-    the lock, or its slot, only if the lease is over at that moment."""
-    found = []
-    for lock in DRIFTING:
-        has_slots = lock.endswith("slot")
-        slot = Want("slots", ["a"]) if has_slots else None
-        holder = extra(f"cut off {lock}", lock, 60000, slot)
-        holder.lease, holder.path, holder.deaf = 30000, "proxy", True
-        found.append((0, holder))
-        if has_slots:
-            found.append((0, extra(f"stays {lock}", lock, 35000, Want("slots", ["b"]))))
-        for number in range(35):
-            job = extra(f"newcomer{number} {lock}", lock, 100, slot, "try")
-            job.wait = 0
-            found.append((27000 + 100 * number, job))
-    return found
-
-
 class Job:
-    is_spared = False  # faults do not choose it
 
     def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name

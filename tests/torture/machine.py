@@ -60,7 +60,7 @@ class Journal:
         os.close(self.file)
 
 
-Process = collections.namedtuple("Process", "pid parent job role state")
+Process = collections.namedtuple("Process", "pid job role state")
 
 
 class Machine:
@@ -142,7 +142,7 @@ class Machine:
             if not job or state in "ZX":
                 return None
             role = "inner" if is_inner else self.role(pid, int(parent), session == str(pid), job, argv)
-            return Process(pid, int(parent), job, role, state)
+            return Process(pid, job, role, state)
         except (OSError, ValueError, IndexError):
             return None
 

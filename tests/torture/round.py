@@ -11,13 +11,10 @@ import uuid
 from clockwork import Clockwork
 from grounds import new_ground
 from harm import Harm
-from jobs import DRIFTING, LOCKS, drifting, extra, nth
-from machine import FOREVER, MS, S, Journal, Machine, braced, now
+from jobs import LOCKS, extra, nth
+from machine import FOREVER, MS, S, Journal, Machine, now
 from server import Looker
 
-# The hashes of locks whose last job has found the ends of all holds.
-HASHES = [f"fairlock:{braced(lock)}" for lock in LOCKS]
-CUT_OFF_S = 34  # a holder with a lease of 30 s
 DRAIN_S = 150  # for all jobs that are left
 POPULATION = 48  # jobs at a time
 PER_S = 40  # new jobs, at most
@@ -78,7 +75,7 @@ class Round:
             "PORTS": ",".join(str(node.port) for node in self.ground.nodes),
             "CHANNELS": "sharded" if self.ground.numsub == "SHARDNUMSUB" else "plain",
         }
-        self.looker = Looker(self.ground, self.machine, self.journal, [*LOCKS, *DRIFTING])
+        self.looker = Looker(self.ground, self.machine, self.journal, LOCKS)
         self.looker.start()
 
     # ---- Starting jobs and commands
@@ -123,8 +120,7 @@ class Round:
         for job, pid, status, at in self.machine.reap():
             if job:
                 self.journal.say("exit", at=at, job=job, status=status)
-                if job in self.clocks:
-                    self.clocks.pop(job).close()
+                self.clocks.pop(job, None)
             elif pid in self.commands:
                 self.command_ended(pid, status)
 
@@ -146,8 +142,6 @@ class Round:
     def chaos(self, seconds):
         harm = Harm(self.seed, self)
         end = now() + int(seconds * S)
-        if self.is_calm and self.ground.proxy:
-            self.let_drift(harm)
         fault, count = harm.next(), 0
         fault_at, job_at = now() + S // 2, now()
         while now() < end:
@@ -163,12 +157,6 @@ class Round:
                 job_at = max(job_at, now() - S // 10) + S // PER_S
             self.look_at_ground(harm)
             time.sleep(0.003)
-
-    def let_drift(self, harm):
-        """Cuts a holder off for longer than its lease; others come when the lease ends."""
-        for ms, job in drifting():
-            self.later(ms * MS, lambda job=job: self.start_job(job))
-        self.later(S, lambda: harm.tell_proxy("cut", CUT_OFF_S * S))
 
     def look_at_ground(self, harm):
         """Writes down a failover without a fault: on a busy machine a server may be taken for dead."""
@@ -230,9 +218,8 @@ class Round:
         # until the server has noticed that the processes have ended
         if not self.await_that(lambda: self.clients() <= 0, 20):
             self.left(f"{self.clients()} connections")
-        # a last holder may have lost its lock in a stall of the machine, or been cut off; the longest lease is 30 s
-        locks = [*LOCKS, *DRIFTING]
-        self.await_that(lambda: not any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in locks), 35)
+        # a last holder may have lost its lock in a stall of the machine, or been cut off; the longest lease is 10 s
+        self.await_that(lambda: not any(self.ground.server_of(lock).ask("EXISTS", lock) for lock in LOCKS), 15)
         for server in self.ground.masters():
             self.look_for_keys(server)
         for name in os.listdir(self.variables["HOME"]):
@@ -246,7 +233,7 @@ class Round:
                 self.left(f"key {key} without a time to live")
             if key.startswith("fairlock:"):
                 for field in server.ask("HKEYS", key):
-                    if field.startswith("w:") or field.startswith("s:") and key in HASHES:
+                    if field.startswith(("w:", "s:")):
                         self.left(f"a waiter or a slot in {key}: {field}")
         for channels in "CHANNELS", "SHARDCHANNELS":
             if channels == "CHANNELS" or self.ground.numsub == "SHARDNUMSUB":
@@ -273,8 +260,6 @@ class Round:
                 os.kill(pid, signal.SIGKILL)
         self.machine.kill(*self.stalls)
         self.ground.end()
-        for clock in [*self.clocks.values(), self.server_clock]:
-            clock.close()
         self.journal.close()
 
     def run(self, seconds):

@@ -81,8 +81,7 @@ class Sections(History):
         for line in firsts:
             before = bisect.bisect_left(times, self.waited_until(lock, line))
             other = largest[before - 1] if before else line
-            fits = fit_together(line.hold, other.hold)
-            if other.token > line.token and fits:
+            if other.token > line.token and fit_together(line.hold, other.hold):
                 text = f"{line.job} asked after {other.job} had begun with token {other.token}, and got {line.token}"
                 self.wrong_at(lock, "tokens", text, line.at)
 

@@ -168,11 +168,6 @@ class Proxy:
         if answer.startswith("error"):
             raise RuntimeError(f"proxy {command}: {answer}")
 
-    def close(self):
-        self.answers.close()
-        self.commands.close()
-
-
 class Looker(threading.Thread):
     """Writes down holders and queue of each lock whenever they change, and the last look before."""
 
@@ -202,8 +197,6 @@ class Looker(threading.Thread):
                     if port in connections:
                         connections.pop(port).close()
             time.sleep(LOOK_S)
-        for connection in connections.values():
-            connection.close()
 
     def look(self, connection, locks):
         at = now()
