@@ -1,6 +1,7 @@
 """Starts and finds the processes of a round, and writes the driver's part of the history."""
 
 import collections
+import contextlib
 import ctypes
 import json
 import os
@@ -73,7 +74,6 @@ class Machine:
         self.known = {}  # (pid, name) -> whether it is a guard
         self.environments = {}
         self.gone = set()
-        self.ended = []
         if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0:
             raise OSError("cannot become a subreaper")
 
@@ -97,32 +97,19 @@ class Machine:
 
     def reap(self):
         """[(job or None, pid, status, when)...] of the children that have ended since the last call."""
-        self.collect()
-        ended, self.ended = self.ended, []
+        ended = []
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = found
+                self.gone.add(pid)
+                ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
         return ended
 
-    def await_end(self, pid):
-        """Waits for a child. reap() tells of those that end meanwhile."""
-        while pid not in self.gone:
-            self.collect()
-            time.sleep(0.002)
-
-    def collect(self):
-        pid = 1
-        while pid:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid:
-                self.gone.add(pid)
-                self.ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
-
     def kill(self, *pids):
-        for pid in pids:
-            if pid not in self.gone:
-                os.kill(pid, signal.SIGKILL)
-                self.await_end(pid)
+        for pid in set(pids) - self.gone:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            self.gone.add(pid)
 
     def look_at(self, pid):
         """The process, or None if it has ended, or belongs to no job."""

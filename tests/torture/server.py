@@ -30,7 +30,8 @@ for _, name in ipairs(ARGV) do
 	local braced = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
 	local list, set = 'redisson_lock_queue:' .. braced, 'redisson_lock_timeout:' .. braced
 	local listed, ours = redis.call('LRANGE', list, 0, -1), redis.call('ZRANGE', 'fairlock_queue:' .. braced, 0, -1, 'WITHSCORES')
-	local ids, channels, agree, next_one, displaced = {}, {}, 1, 1, {}
+	local ids, channels, next_one, displaced = {}, {}, 1, {}
+	local agree = redis.call('ZCARD', set) == #listed
 	local function add_ours(before, marker)
 		local ends = tonumber(marker and redis.call('ZSCORE', set, marker)) or 0
 		while ours[next_one] and tonumber(ours[next_one + 1]) < before do
@@ -45,9 +46,7 @@ for _, name in ipairs(ARGV) do
 	for i = #listed, 1, -1 do
 		ends[i] = following
 		following = tonumber(string.match(listed[i], '^fairlock:(%d+)$')) or following
-		if not redis.call('ZSCORE', set, listed[i]) then
-			agree = 0
-		end
+		agree = agree and redis.call('ZSCORE', set, listed[i])
 	end
 	add_ours(following)
 	for i, id in ipairs(listed) do
@@ -61,9 +60,6 @@ for _, name in ipairs(ARGV) do
 	for i, id in ipairs(ids) do
 		channels[i] = 'redisson_lock__channel:' .. braced .. ':' .. id
 	end
-	if redis.call('ZCARD', set) ~= #listed then
-		agree = 0
-	end
 	local holders, owners = redis.call('HKEYS', name), 'fairlock_holders:' .. braced
 	local many = holders[1] == 'fairlock:shared' or holders[1] == 'fairlock:slots'
 	local sound = redis.call('EXISTS', owners) == (many and 1 or 0) and #holders < 2
@@ -73,7 +69,7 @@ for _, name in ipairs(ARGV) do
 		holders = redis.call('ZRANGEBYSCORE', owners, '(' .. now, '+inf')
 	end
 	found[#found + 1] = {holders, redis.call('PTTL', name), ids,
-		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list), sound and 1 or 0, displaced}
+		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree and 1 or 0, redis.call('PTTL', list), sound and 1 or 0, displaced}
 end
 return found
 """
