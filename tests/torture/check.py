@@ -40,7 +40,7 @@ fit; for one that wants a slot, if that slot is free. A waiter may wait behind a
 
 import sys
 
-from history import FOREVER, LOST_S, MS, S, WAITERS, meets, met, overlap, spent
+from history import FOREVER, LOST_S, MS, S, WAITERS, meets, met, overlap
 from order import PUT_BACK_S, Queue
 from sections import Sections
 

@@ -52,7 +52,10 @@ PATIENCE = ["0", "300ms", "20s", "20s"]  # for how long `release --stop` waits
 
 
 class Fault:
-    def __init__(self, dice, ground, calm):
+    """The same n-th fault in each run of a seed."""
+
+    def __init__(self, seed, count, ground, calm):
+        dice = random.Random(f"{seed} fault {count}")
         self.after = int(dice.expovariate(1 / (CALM_MEAN_S if calm else MEAN_S)) * S)
         self.kind = pick(dice, CALM if calm else {**FAULTS, **OFTEN.get(ground, {})})
         self.which = dice.randrange(1 << 30)
@@ -62,18 +65,12 @@ class Fault:
 
 
 class Harm:
-    def __init__(self, seed, round_):
-        self.seed, self.round, self.ground = seed, round_, round_.ground
+    def __init__(self, round_):
+        self.round, self.ground = round_, round_.ground
         self.later, self.say = round_.later, round_.journal.say
-        self.count = 0
         self.busy = set()  # the ways that have an outage already
         self.hung = {}  # until when waiters of a lock are stopped
         self.stepped = 0
-
-    def next(self):
-        self.count += 1
-        dice = random.Random(f"{self.seed} fault {self.count}")
-        return Fault(dice, self.round.mode, self.round.is_calm)
 
     def do(self, fault):
         action, _, role = fault.kind.partition(" ")
@@ -319,17 +316,16 @@ class Harm:
 
         self.outage("frozen", "server", lambda: self.ground.signal(signal.SIGSTOP), end, lasts)
 
-    def tell_proxy(self, command, lasts):
-        if self.ground.proxy:
-            tell, kind = self.ground.proxy.tell, {"reset": "cut"}.get(command, command.split()[0])
-            self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass"), lasts)
-
     def proxy(self, fault):
         """Cuts or delays, resets, or forgets; a holder needs a second or more to find out that it was forgotten."""
-        delay = f"delay {20 + fault.which % 250}"
+        if not self.ground.proxy:
+            return
+        delay, tell = f"delay {20 + fault.which % 250}", self.ground.proxy.tell
         command = pick(random.Random(fault.which), {"cut": 6, "reset": 2, "forget": 1, delay: 2})
         cut = fault.lasts + (2 * S if fault.long < 0.7 else 0)
-        self.tell_proxy(command, {"cut": cut, "reset": 0, "forget": 3 * S}.get(command, fault.lasts))
+        lasts = {"cut": cut, "reset": 0, "forget": 3 * S}.get(command, fault.lasts)
+        kind = {"reset": "cut"}.get(command, command.split()[0])
+        self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass"), lasts)
 
     def proxy_break(self, fault):
         """Breaks the next connection, which is no outage: the client connects once more."""

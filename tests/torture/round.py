@@ -10,9 +10,9 @@ import uuid
 
 from clockwork import Clockwork
 from grounds import new_ground
-from harm import Harm
+from harm import Fault, Harm
 from jobs import LOCKS, extra, nth
-from machine import FOREVER, MS, S, Journal, Machine, now
+from machine import FOREVER, S, Journal, Machine, now
 from server import Looker
 
 DRAIN_S = 150  # for all jobs that are left
@@ -140,16 +140,17 @@ class Round:
     # ---- The course of a round
 
     def chaos(self, seconds):
-        harm = Harm(self.seed, self)
+        harm = Harm(self)
         end = now() + int(seconds * S)
-        fault, count = harm.next(), 0
+        faults = (Fault(self.seed, number, self.mode, self.is_calm) for number in itertools.count(1))
+        fault, count = next(faults), 0
         fault_at, job_at = now() + S // 2, now()
         while now() < end:
             self.reap()
             self.do_due(now())
             if now() >= fault_at:
                 harm.do(fault)
-                fault = harm.next()
+                fault = next(faults)
                 fault_at = now() + fault.after
             if now() >= job_at and len(self.machine.jobs) < POPULATION:
                 count += 1

@@ -15,11 +15,6 @@ def shown(hold):
     return f"slot {hold[1]}" if hold[0] == "slots" else hold[0]
 
 
-def also(hold):
-    """What a message says of a hold that is not exclusive."""
-    return "" if hold[0] == "exclusive" else f", {shown(hold)}"
-
-
 class Sections(History):
     """A history with the checks of its sections."""
 
@@ -114,8 +109,8 @@ class Sections(History):
             return False
         self.wrong_at(
             lock, "exclusion",
-            f"{line.job} (token {line.token}{also(line.hold)}) ran {(at - since) / MS:.1f} ms after "
-            f"{newer.job} (token {newer.token}{also(newer.hold)}) had begun", at,
+            f"{line.job} (token {line.token}, {shown(line.hold)}) ran {(at - since) / MS:.1f} ms after "
+            f"{newer.job} (token {newer.token}, {shown(newer.hold)}) had begun", at,
         )  # fmt: skip
         return True
 

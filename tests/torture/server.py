@@ -204,16 +204,9 @@ class Looker(threading.Thread):
         for lock, (holders, ttl, ids, counts, agree, queue_ttl, sound, displaced) in zip(locks, found):
             self.name([*ids, *holders])
             self.queues[lock], self.holders[lock] = ids, holders
-            look = {
-                "lock": lock,
-                "holders": holders,
-                "queue": [[id_, int(count > 0)] for id_, count in zip(ids, counts[1::2])],
-                "ttl": min(ttl, 0),
-                "agree": agree == 1,
-                "sound": sound == 1,
-                "queue_ttl": min(queue_ttl, 0),
-                "displaced": displaced,
-            }
+            queue = [[id_, int(count > 0)] for id_, count in zip(ids, counts[1::2])]
+            look = {"lock": lock, "holders": holders, "queue": queue, "displaced": displaced}
+            look |= {"ttl": min(ttl, 0), "queue_ttl": min(queue_ttl, 0), "agree": agree == 1, "sound": sound == 1}
             if self.last.get(lock) == look:
                 self.unwritten[lock] = at, until
                 continue
