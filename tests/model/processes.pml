@@ -23,18 +23,9 @@
  * Without grace (GRACE 0) the first signal and SIGKILL are due at one time. A process that runs does what is due before
  * time goes on; a process that is stopped or dead does nothing. A renewal sets the time back to 0.
  *
- * The wrapper lets COMMAND go. The guard learns of it a moment later, sets its timers, and starts COMMAND. The waker continues a
- * guard that is stopped when it has work to do, once. The fuse kills it, stopped or not. The guard may start COMMAND in such a way
- * that it does nothing until COMMAND runs. It does that only when exec is quick.
- *
- * All that COMMAND started is found by looks through /proc. A process that forks and ends during a look escapes it, as often as it
- * likes. What a look finds it stops, and a process that is stopped does not fork. When a look has found nothing new, all is killed.
- * Nobody else continues a process in that moment. Where there is no /proc that can be used (BLIND), COMMAND leads a process group,
- * which is killed in one step.
- *
- * The kernel does four things by itself. COMMAND's process gets a signal when its parent, the guard, ends. SIGCONT continues
- * a stopped wrapper when the guard ends, since that is the guard's exit signal; and a stopped guard when the wrapper ends, which
- * the guard has asked for. And there are the timers.
+ * src/README.md tells what they do, and what the kernel does. A process that forks and ends during a look escapes it, as often
+ * as it likes. Nobody else continues a process in that moment. Where there is no /proc that can be used (BLIND), COMMAND leads a
+ * process group, which is killed in one step.
  *
  * COMMAND ignores every signal that can be ignored, or ends: it may end at any moment.
  *
@@ -52,17 +43,10 @@
 #define STOP_AT  2
 #define TAKE_AT  3
 #define FUSE_AT  4
-#if GRACE
-#define KILL_AT  5
-#define LATE_AT  6
-#define LAST_AT  7
-#define DEADLINE 8
-#else
-#define KILL_AT  STOP_AT
-#define LATE_AT  TAKE_AT
-#define LAST_AT  FUSE_AT
-#define DEADLINE 5
-#endif
+#define KILL_AT  STOP_AT + 3 * GRACE
+#define LATE_AT  TAKE_AT + 3 * GRACE
+#define LAST_AT  FUSE_AT + 3 * GRACE
+#define DEADLINE 5 + 3 * GRACE
 
 #define WRAPPER 0
 #define GUARD   1
@@ -408,7 +392,6 @@ proctype job()
 #define exec_must_be_quick (!GAP_SURVIVOR && is_held_up && !alive[WRAPPER])
 #define is_excused(who) (!GAP_SURVIVOR && !alive[WRAPPER + GUARD - (who)])
 #define may_kill_wrapper (alive[GUARD] && !fuse_is_over)
-#define may_stop(who) (alive[who] && !stopped[who])
 
 proctype fate()
 {
@@ -428,14 +411,6 @@ end:
 		waker = 0;
 		stopped[GUARD] = false
 	}
-	:: d_step { STOPS > 0 && may_stop(COMMAND) -> printf("COMMAND is stopped\n"); stopped[COMMAND] = true }
-	:: d_step { STOPS > 0 && may_stop(REST) -> printf("the rest is stopped\n"); stopped[REST] = true }
-	:: d_step { STOPS > 1 && may_stop(WRAPPER) && !is_excused(WRAPPER) -> printf("the wrapper is stopped\n"); stopped[WRAPPER] = true }
-	:: d_step { STOPS > 1 && may_stop(GUARD) && !is_excused(GUARD) -> printf("the guard is stopped\n"); stopped[GUARD] = true }
-	:: d_step { stopped[WRAPPER] -> printf("the wrapper goes on\n"); stopped[WRAPPER] = false }
-	:: d_step { stopped[GUARD] -> printf("the guard goes on\n"); stopped[GUARD] = false }
-	:: d_step { stopped[COMMAND] && !(halted[COMMAND] && command == RUNS) -> printf("COMMAND goes on\n"); halted[COMMAND] = false; is_quiet = false; stopped[COMMAND] = false; check_time() }
-	:: d_step { stopped[REST] && !halted[REST] -> printf("the rest goes on\n"); stopped[REST] = false; check_time() }
 	:: d_step { kills > 0 && alive[WRAPPER] && may_kill_wrapper -> kills--; end_wrapper() }
 	:: d_step { kills > 0 && alive[GUARD] -> kills--; end_guard() }
 	:: d_step { kills > 0 && alive[COMMAND] ->
@@ -443,6 +418,25 @@ end:
 		kills--;
 		left_alone = command == RUNS && phase == HOLDING && wrapper != TAKING_OVER;
 		end_command()
+	}
+	od
+}
+
+proctype signals(byte who)
+{
+end:
+	do
+	:: d_step { runs(who) && (who >= COMMAND && STOPS > 0 || who < COMMAND && STOPS > 1 && !is_excused(who)) ->
+		printf("%d is stopped\n", who);
+		stopped[who] = true
+	}
+	/* what a look has stopped stays so, unless it has not become COMMAND yet */
+	:: d_step { stopped[who] && !(halted[who] && (who == REST || command == RUNS)) ->
+		printf("%d goes on\n", who);
+		is_quiet = is_quiet && who != COMMAND;
+		halted[who] = false;
+		stopped[who] = false;
+		check_time()
 	}
 	od
 }
@@ -455,6 +449,10 @@ init
 		run front();
 		run guard();
 		run job();
-		run fate()
+		run fate();
+		run signals(WRAPPER);
+		run signals(GUARD);
+		run signals(COMMAND);
+		run signals(REST)
 	}
 }

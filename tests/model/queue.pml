@@ -1,5 +1,5 @@
 /* A model of the queue and of the holders, for spin: our sorted set, Redisson's list with our markers in it, Redisson's
- * scripts; exclusive and shared holds, and two slots; processes that use force or ask to stop. tests/model/run runs it in
+ * scripts; exclusive and shared holds, and two slots; somebody who uses force. tests/model/run runs it in
  * several small configurations. It defines each macro in macros.h, and says there what it is; a measure of the design is
  * taken out by a macro, too (a mutation), and spin has to find what it was for.
  *
@@ -20,8 +20,9 @@
  * first client with a ticket or a token is back, and what those lose that miss the pause; holds that are on their way back
  * when somebody uses force; and the place of a waiter that was dropped before it heard its ticket.
  *
- * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, replicas that
- * fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same id.
+ * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, --stop,
+ * counts of slots, replicas that fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same
+ * id, and keys that others delete (tests/scripts and the random walk have those).
  */
 
 #include "macros.h"
@@ -35,8 +36,7 @@
 #define R    (OURS + 1) /* the first client of Redisson's */
 #define SIZE (OURS + REDISSON + 1)
 #define ENTRIES (OURS + REDISSON + 11)
-#define ASKERS  (FORCES + STOPS)
-#define TOKENS  (RESTARTS || EVICTIONS || DELETES || FORCES || STOPS || STEPS)
+#define TOKENS  (RESTARTS || FORCES || STEPS)
 #define when(condition, then) if :: condition -> then :: else fi
 #define must(property, condition) when(!(condition), property = false); assert(property)
 #define want(i) ((i) == 1 -> W1 : ((i) == 2 -> W2 : ((i) == 3 -> W3 : ((i) == 4 && OURS > 3 -> W4 : ALONE))))
@@ -54,14 +54,13 @@
 #define PASSED  1  /* ... 0: it has none */
 
 mtype = { OUT, WAITING, HOLDING, RETURNING, LEAVING, GONE, DEAD };
-mtype = { ASK, RENEW, RELEASE, LEAVE, FORCE, STOP };
+mtype = { ASK, RENEW, RELEASE, LEAVE };
 mtype = { GRANTED, QUEUED, REMOVED, RENEWED, LOST, DONE };
 mtype = { GIVEN, TURN };
 
 /* ---- The server ---- */
 
 byte field, ttl;             /* key 1 */
-byte slots;        /* ... its value: the count, as a wish */
 byte ends[SIZE];             /* key 6: 1 and the ticks that are left; 1: its end is to be noticed */
 byte list[SIZE], length;   /* Redisson's list */
 byte score[ENTRIES];         /* Redisson's sorted set */
@@ -75,11 +74,8 @@ bool silent[SIZE];           /* ... its last sign of life is 15 s old */
 byte mode[SIZE];             /* h:OWNER, until its end is noticed */
 byte token_of[SIZE];  /* ... */
 byte untaken[SIZE];          /* ... it was handed over, and not renewed; 2: to one that was silent */
-byte askers[SIZE]; /* ... the set of those that ask it to stop */
 byte has_slot[3];            /* s:SLOT */
-byte described;              /* the field of key 1 that our scripts know */
-byte last_ticket;
-byte last_token;
+byte last_ticket, last_token;
 byte lost, lost_left;    /* tokens above this one may be taken up, for so many ticks */
 byte turn;                   /* who was told its turn */
 bool over;                   /* ... 5 s ago */
@@ -115,18 +111,13 @@ byte watch[SIZE];            /* 1 and the ticks until it asks; 0: it does not, b
 byte listens[SIZE];    /* to the channel of this marker */
 bool hung[SIZE];
 bool away[SIZE]; /* the server has restarted, and it is not back */
-bool stopping[SIZE];     /* it has heard that it was asked to stop */
 
-/* those that use force, or ask to stop */
-mtype kind[3];     /* FORCE or STOP; 0: it has not begun; DONE: it has ended */
-byte named[3];     /* the token that it saw */
-byte deadline[3];  /* ... ticks until the lease that it saw is over */
-bool under_way[3], late_copy[3], told[3];
-bool is_lost[3];             /* the server may have lost the hold, and it may be taken up again until the deadline */
+bool has_looked; /* who uses force */
+byte named;      /* ... the token that it saw */
+bool under_way, late_copy;
 
 byte crashes = CRASHES, hangs = HANGS, losses = LOSSES, mutes = MUTES, forgeries = FORGERIES, leaves = LEAVES;
-byte restarts = RESTARTS, steps = STEPS, stalls = STALLS, stales = STALES, deletes = DELETES;
-byte evictions = EVICTIONS, cuts = CUTS, blinds = BLINDS;
+byte restarts = RESTARTS, steps = STEPS, stalls = STALLS, stales = STALES, blinds = BLINDS;
 bool blind;                  /* so many other leases have ended that the next script does not notice these */
 
 /* ---- What is to be true. Spin names the one that is not. ---- */
@@ -139,7 +130,6 @@ bool one_is_back, excused;
 bool swept;      /* Redisson's scripts have dropped a marker, and no script of ours has come since */
 byte newest[9];    /* the largest token of a hold of each mode */
 byte idle;                   /* for so many ticks there was room for the first */
-byte deaf[SIZE];   /* for so many ticks a holder has been asked, and has not heard it */
 
 bool fits = true;            /* holders fit together, on the server and by their own deadlines */
 bool order = true;           /* none of ours overtakes a living one of ours that came earlier */
@@ -149,14 +139,11 @@ bool kept = true;            /* a hold is lost only if it was broken, or not ren
 bool revived = true;         /* a hold that was broken stays broken */
 bool grown = true;           /* tokens grow */
 bool late = true;            /* no process that has ended in good order is granted the lock or queued */
-bool spared = true;          /* a request about a hold touches no other one */
-bool heard = true;           /* a holder that was asked to stop learns it within a lease */
-bool ended = true;           /* an asker ends when the hold is over, not before */
+bool spared = true;          /* force breaks the hold that was seen, and no other one */
 bool lists = true;           /* list and sets agree at the end of each script */
 bool nothing_left = true;
 
 #define is_alive(i)   (phase[i] != GONE && phase[i] != DEAD)
-#define is_over(i)    (phase[i] == GONE || phase[i] == DEAD)
 #define runs(i)       (is_alive(i) && phase[i] != OUT && !hung[i])
 #define has_former(i) (lingers[i] || orphan[i] != 0)
 #define present(i)    (subscribed[i] || lingers[i])
@@ -165,25 +152,14 @@ bool nothing_left = true;
 #define must_wait_for(i) (is_prompt(i) || expected[i] && phase[i] == WAITING && !hung[i] && (KEEPS_DATA || one_is_back))
 #define has_many      (field >= SHARED_HOLDS)
 #define is_holder(i)  (field == (i) || has_many && ends[i] > 1)
-#define counts_fit(i, j) (!COUNTS || want(i) == want(j))
 #define beside(a, b)  ((a) == SHARED && (b) == SHARED || are_slots(a) && are_slots(b) && (a) != (b))
 #define is_theirs(e)  (REDISSON && (e) > OURS && (e) <= IDS)
 
-#if OURS > 3
-#define any(what) (what(1) || what(2) || what(3) || what(4))
-#elif OURS > 2
-#define any(what) (what(1) || what(2) || what(3))
-#elif OURS > 1
-#define any(what) (what(1) || what(2))
-#else
-#define any(what) what(1)
-#endif
+#define any(what) (what(1) || OURS > 1 && what(2) || OURS > 2 && what(3) || OURS > 3 && what(4))
 #define any_theirs(what) (REDISSON > 0 && what(IDS) || REDISSON > 1 && what(R))
 #define any_of_all(what) (any(what) || any_theirs(what))
-#define any_asker(what) (what(1) || what(2))
 #define is_away(i) ((away[i] || expected[i]) && is_alive(i))
-#define is_going_on(i) (!is_over(i))
-#define all_over (!any_of_all(is_going_on))
+#define all_over (!any_of_all(is_alive))
 
 /* Not part of a state: each script sets them anew. */
 hidden byte at, to, moved, entry, k, n, who_else, first, oldest, second, after, from, until, where, slot, ms, handed;
@@ -281,7 +257,7 @@ inline check_order(who)
 		:: else ->
 			if
 			:: is_ours(who) && is_ours(line[at]) -> must(order, !must_wait_for(line[at]))
-			:: else -> must(fair, !is_prompt(line[at]) || swept || cuts < CUTS)
+			:: else -> must(fair, !is_prompt(line[at]) || swept)
 			fi
 		fi
 	}
@@ -290,8 +266,6 @@ inline check_order(who)
 
 /* ---- Capacity ---- */
 
-#define is_unknown(i) (EVICTIONS && !GIVE_UNKNOWN && ends[i] > 1 && mode[i] == 0) /* its slot */
-#define count_fits(wish) (!COUNTS || MIX_COUNTS || slots == (wish))
 #define is_free(n) (SLOT_TWICE || has_slot[n] == 0 || !SLOT_LOST && ends[has_slot[n]] <= 1)
 
 /* Sets `room`, `slot` and `ms`: when there may be room. `wish` is a wish, or the mode of a hold. */
@@ -300,7 +274,7 @@ inline fit(wish)
 	room = field == 0 || field == SHARED_HOLDS && (wish) == SHARED;
 	slot = (room && are_slots(wish) -> 2 - ((wish) & 1) : 0);
 	ms = ttl;
-	when(field == SLOT_HOLDS && are_slots(wish) && !any(is_unknown) && count_fits(wish),
+	when(field == SLOT_HOLDS && are_slots(wish),
 		ms = 99;
 		for (n : 1 .. 2) {
 			if
@@ -366,7 +340,7 @@ inline tell_second(ticks)
 inline check_holders(who)
 {
 	for (k : 1 .. IDS) {
-		must(fits, k == who || !is_holder(k) || beside(held[k], held[who]) && counts_fit(k, who))
+		must(fits, k == who || !is_holder(k) || beside(held[k], held[who]))
 	}
 }
 
@@ -383,11 +357,7 @@ inline take_hold(who, ticks)
 {
 	held[who] = what;
 	check_holders(who);
-	when(!has_many && what != ALONE && !KEEP_SET,
-		for (n : 1 .. OURS) { ends[n] = 0 });
-	slots = (field == SLOT_HOLDS || !COUNTS -> slots : want(who));
 	field = (what == ALONE -> who : (what == SHARED -> SHARED_HOLDS : SLOT_HOLDS));
-	described = field;
 	mode[who] = what;
 	when(are_slots(what), has_slot[what] = who);
 	set_ttl(who, ticks);
@@ -417,18 +387,13 @@ inline take(who, ticks)
 	new_token(who);
 	newest[what] = last_token;
 	broken[who] = 0;
-	askers[who] = 0;
 	printf("%d is given %d for %d\n", who, what, ticks)
 }
 
 inline end_hold(who)
 {
 	when(are_slots(mode[who]) && (has_slot[mode[who]] == who || FREE_OTHERS), has_slot[mode[who]] = 0);
-	mode[who] = 0; token_of[who] = 0; untaken[who] = 0;
-	for (at : 1 .. 2) {
-		told[at] = told[at] || (askers[who] & (1 << at)) && kind[at] == STOP && !under_way[at] && !END_SILENTLY
-	}
-	askers[who] = 0
+	mode[who] = 0; token_of[who] = 0; untaken[who] = 0
 }
 
 /* Sets `with_silent`: one that was silent has missed its turn. */
@@ -441,11 +406,10 @@ inline notice_ends()
 			with_silent = with_silent || untaken[k] == 2;
 			/* key 1 is gone, or another's */
 			lost_left = (has_many || KEEP_LOST -> lost_left : 0);
-			ends[k] = (KEEP_SET && !has_many -> ends[k] : 0);
+			ends[k] = 0;
 			end_hold(k))
 	}
 	blind = false;
-	described = (described == field -> described : 0);
 	when(turn != 0,
 		fit(want(turn));
 		turn = (room -> turn : 0);
@@ -570,18 +534,6 @@ inline check_lists()
 	assert(lists)
 }
 
-/* Somebody has deleted the list: a score without a place gets one, if it is Redisson's. */
-inline mend()
-{
-	for (r1 : 1 .. ENTRIES - 1) {
-		is_known = score[r1] == 0 || !CUTS || NO_MEND;
-		for (r2 : 0 .. SIZE - 1) { is_known = is_known || list[r2] == r1 }
-		n = score[r1];
-		when(!is_known, score[r1] = 0);
-		when(!is_known && !is_marker(r1), put_at(length, r1); score[r1] = n)
-	}
-}
-
 /* The scores, the time to live, and who listens to the marker that Redisson's unlock will tell. */
 inline settle(me)
 {
@@ -656,13 +608,10 @@ inline ask_in(me)
 {
 	next_of_ours(0);
 	if
-	:: TICKS != 1 -> reply_watch[me] = 0
 	:: TICKS == 1 && first == me -> reply_watch[me] = (room && !back -> 2 : ms)
 	:: TICKS == 1 && first != me && !is_ours(first) && second == me ->
 		reply_watch[me] = (room && !back || absent != 0 -> 2 : ms)
-	:: TICKS == 1 && first != me && !(!is_ours(first) && second == me) && place[me] != 0 ->
-		reply_watch[me] = (room -> (watch[me] -> watch[me] : 2) : 0)
-	:: else -> reply_watch[me] = 0
+	:: else -> reply_watch[me] = (TICKS == 1 && place[me] != 0 && room -> (watch[me] -> watch[me] : 2) : 0)
 	fi
 }
 
@@ -702,37 +651,31 @@ inline acquire(me, ticket, copy)
 	fi
 }
 
-inline renew(me, token)
+inline renew(me)
 {
 	passes = is_theirs(list[0]) && !RENEW_BLINDLY;
 	if
 	:: is_holder(me) ->
 		untaken[me] = 0;
-		when(mode[me] == 0,
-			mode[me] = held[me];
-			when(are_slots(held[me]), has_slot[held[me]] = me);
-			described = field;
-			token_of[me] = token;
-			last_token = (token > last_token -> token : last_token));
 		set_ttl(me, LEASE);
 		reply[me] = RENEWED
 	:: else ->
 		fit(held[me]);
 		/* the server has lost this grant, and nobody else's since */
-		is_known = !(token > last_token || held[me] != ALONE && lost_left > 0 && token > lost && !DROP_SECOND);
+		is_known = !(its_token > last_token || held[me] != ALONE && lost_left > 0 && its_token > lost && !DROP_SECOND);
 		room = (room || TAKE_UP_ANYWAY) && (!is_known || REVIVE);
 		if
 		:: room ->
 			must(revived, broken[me] != 1);
 			excused = excused || broken[me] != 0;
-			when(held[me] != ALONE && token > last_token && lost_left == 0, lost = last_token; lost_left = LEASE);
+			when(held[me] != ALONE && its_token > last_token && lost_left == 0, lost = last_token; lost_left = LEASE);
 			what = held[me];
-			must(grown, SEVERAL || held[me] != ALONE || token >= newest[ALONE] || excused);
+			must(grown, SEVERAL || held[me] != ALONE || its_token >= newest[ALONE] || excused);
 			take_hold(me, LEASE);
 			printf("%d takes its hold up\n", me);
 			if
 			:: SEVERAL && !OLD_TOKEN -> new_token(me)
-			:: else -> token_of[me] = token; last_token = (token > last_token -> token : last_token)
+			:: else -> token_of[me] = its_token; last_token = (its_token > last_token -> its_token : last_token)
 			fi;
 			reply[me] = RENEWED;
 			passes = true
@@ -758,7 +701,6 @@ inline end_this(who)
 	fi;
 	/* Redisson's sleeps until the end that it saw */
 	when(0 < ttl && ttl < before && is_theirs(list[0]) && !FORGET_HEAD, publish(list[0], TURN));
-	described = field;
 	end_hold(who)
 }
 
@@ -776,7 +718,6 @@ inline leave(me, what_request)
 /* Spin takes a script in two steps. */
 inline script(me, what_request, ticket, copy)
 {
-	mend();
 	its_token = (what_request == RENEW -> my_token[me] : 0);
 	check_run(me, ticket, its_token);
 	notice_ends();
@@ -786,7 +727,7 @@ inline script(me, what_request, ticket, copy)
 	if
 	:: what_request == ASK -> acquire(me, ticket, copy)
 	:: what_request == RENEW && is_dead -> reply[me] = LOST
-	:: what_request == RENEW && !is_dead -> renew(me, my_token[me])
+	:: what_request == RENEW && !is_dead -> renew(me)
 	:: what_request == RELEASE || what_request == LEAVE -> leave(me, what_request)
 	fi
 }
@@ -801,92 +742,39 @@ inline end_script(me, what_request)
 		field, list[0], list[1], list[SIZE - 1], place[1], place[SIZE - 2], place[OURS], turn)
 }
 
-/* ---- Those that look, and then use force or ask to stop ---- */
+/* ---- Somebody looks, and then breaks the hold that was seen ---- */
 
-/* Sets `r3`: the hold of this token. */
-inline find_named(a)
+inline break_hold()
 {
+	check_run(0, 0, named);
+	notice_ends();
 	r3 = 0;
-	for (n : 1 .. OURS) { r3 = (is_holder(n) && (token_of[n] == named[a] || ASK_ANYBODY) -> n : r3) }
-}
-
-inline break_hold(a)
-{
-	find_named(a);
+	for (n : 1 .. OURS) { r3 = (is_holder(n) && (token_of[n] == named || BREAK_ANYBODY) -> n : r3) }
 	when(r3 != 0,
 		printf("the hold of %d is broken\n", r3);
-		must(spared, token_of[r3] == named[a]);
+		must(spared, token_of[r3] == named);
 		broken[r3] = (is_alive(r3) -> 1 : 0);
 		missed[r3] = phase[r3] == WAITING;
-		/* the hash does not know this hold */
-		when(mode[r3] == 0 && !FORCE_UNKNOWN, token_clock++; last_token = token_clock);
 		lost_left = (KEEP_LOST -> lost_left : 0);
 		publish(r3, TURN);
 		end_this(r3);
 		pass_on(0));
-	kind[a] = DONE
+	settle(0)
 }
 
-#define can_be_lost(token) ((token) > last_token || lost_left > 0 && (token) > lost)
-
-inline ask_to_stop(a)
-{
-	find_named(a);
-	if
-	:: r3 != 0 ->
-		must(spared, token_of[r3] == named[a]);
-		askers[r3] = askers[r3] | (1 << a);
-		publish(r3, TURN);
-		deadline[a] = 1 + (has_many -> ends[r3] - 1 : ttl);
-		is_lost[a] = false
-	:: r3 == 0 && can_be_lost(named[a]) && !((is_lost[a] || BELIEVE_DEADLINE) && deadline[a] == 1) && !BELIEVE_GONE ->
-		deadline[a] = (is_lost[a] || BELIEVE_DEADLINE -> deadline[a] : 1 + LEASE);
-		is_lost[a] = true
-	:: else ->
-		for (n : 1 .. OURS) { must(ended, !(is_inside(n) && my_token[n] == named[a] && !excused)) }
-		printf("asker %d ends\n", a);
-		kind[a] = DONE;
-		deadline[a] = 0
-	fi
-}
-
-inline carry_out_for(a)
-{
-	mend();
-	its_token = named[a];
-	check_run(0, 0, its_token);
-	notice_ends();
-	if
-	:: a <= FORCES -> break_hold(a)
-	:: else -> ask_to_stop(a)
-	fi;
-	settle(0);
-	printf("asker %d\n", a)
-}
-
-proctype asker(byte me)
+proctype breaker()
 {
 	do
-	:: d_step { kind[me] == 0 && field != 0 && !is_theirs(field) ->
-		kind[me] = (me <= FORCES -> FORCE : STOP);
-		r3 = 0;
-		for (n : 1 .. OURS) { r3 = (is_holder(n) && (r3 == 0 || me == 2) -> n : r3) }
-		named[me] = token_of[r3];
-		deadline[me] = 1 + LEASE;
-		under_way[me] = true;
-		printf("asker %d sees %d\n", me, r3)
+	:: d_step { !has_looked && field != 0 && !is_theirs(field) ->
+		for (n : 1 .. OURS) { named = (named == 0 && is_holder(n) -> token_of[n] : named) }
+		has_looked = true;
+		under_way = true
 	}
-	:: d_step { under_way[me] -> under_way[me] = false; told[me] = false; carry_out_for(me) }
-	:: d_step { kind[me] == STOP && !under_way[me] && (told[me] || deadline[me] == 1) -> under_way[me] = true }
-	:: d_step { losses > 0 && under_way[me] && !late_copy[me] -> losses--; late_copy[me] = true }
-	:: d_step { late_copy[me] ->
-		kept_reply = kind[me]; carry_out_for(me); kind[me] = kept_reply; late_copy[me] = false
-	}
-	:: d_step { late_copy[me] -> late_copy[me] = false }
-	:: d_step { kind[me] == 0 && all_over || kind[me] == DONE && !late_copy[me] ->
-		kind[me] = DONE; named[me] = 0; deadline[me] = 0;
-		told[me] = false; is_lost[me] = false; under_way[me] = false
-	} -> break
+	:: d_step { under_way -> under_way = false; break_hold() }
+	:: d_step { losses > 0 && under_way && !late_copy -> losses--; late_copy = true }
+	:: d_step { late_copy -> late_copy = false; break_hold() }
+	:: d_step { late_copy -> late_copy = false }
+	:: d_step { (has_looked || all_over) && !under_way && !late_copy -> has_looked = true; named = 0 } -> break
 	od
 }
 
@@ -934,7 +822,7 @@ inline end_client(me, how)
 	phase[me] = how;
 	request[me] = 0; age[me] = 0; left[me] = 0; watch[me] = 0; my_ticket[me] = 0;
 	hung[me] = false; missed[me] = false; away[me] = false; expected[me] = false;
-	stopping[me] = false; broken[me] = 0; repeated[me] = false; deaf[me] = 0;
+	broken[me] = 0; repeated[me] = false;
 	leave_line(me)
 }
 
@@ -961,9 +849,7 @@ inline take_reply(me)
 		:: kept_reply == GRANTED && left[me] == 0 -> make_request(me, ASK)
 		:: kept_reply == RENEWED && left[me] == 0 -> end_client(me, DEAD)
 		:: kept_reply == GRANTED && left[me] > 0 -> start(me)
-		:: kept_reply == RENEWED && left[me] > 0 ->
-			stopping[me] = askers[me] != 0 && !NOT_TOLD;
-			check_inside(me)
+		:: kept_reply == RENEWED && left[me] > 0 -> check_inside(me)
 		fi
 	:: kept_reply == QUEUED ->
 		age[me] = 0;
@@ -978,7 +864,7 @@ inline take_reply(me)
 		when(is_new && message[me] != GIVEN && !LISTEN_ONLY, make_request(me, ASK))
 	:: kept_reply == LOST ->
 		/* force gives up those that are on their way back after a loss of data */
-		must(kept, left[me] == 0 || broken[me] || excused || FORCES + DELETES && restarts < RESTARTS);
+		must(kept, left[me] == 0 || broken[me] || excused || FORCES && restarts < RESTARTS);
 		end_client(me, DEAD)
 	:: kept_reply == DONE || kept_reply == REMOVED -> end_client(me, GONE)
 	fi
@@ -1003,15 +889,14 @@ inline come_back(me)
 	fi
 }
 
-#define may_come(i)  (phase[i] == OUT && ((i) == 1 || phase[(i) - 1] != OUT))
 #define is_idle(i)   (request[i] == 0 && !hung[i] && !away[i])
 #define must_ask(i)  (phase[i] == WAITING && request[i] == 0 && (message[i] == TURN || \
 	message[i] == GIVEN && (is_doubtful(i) || given[i] == 0) || watch[i] == 1))
-#define must_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && !stopping[i] && \
+#define must_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && \
 	(message[i] == TURN || left[i] <= 1))
 #define may_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && left[i] < LEASE)
 #define is_busy(i)   (runs(i) && (request[i] != 0 || message[i] == GIVEN || must_ask(i) || must_renew(i) || away[i] || \
-	stopping[i] || FAIR && phase[i] == HOLDING))
+	FAIR && phase[i] == HOLDING))
 #define is_doubtful(i) (forged[i] && !BELIEVE_ANYBODY)
 /* Without time, and with nothing under way, signs of life would hide that a script forgets to wake a waiter. */
 #define gives_sign(i) (TICKS == 2 && phase[i] == WAITING)
@@ -1019,7 +904,7 @@ inline come_back(me)
 proctype fairlock(byte me)
 {
 	do
-	:: d_step { may_come(me) -> phase[me] = WAITING; make_request(me, ASK) }
+	:: d_step { phase[me] == OUT && (me == 1 || phase[me - 1] != OUT) -> phase[me] = WAITING; make_request(me, ASK) }
 	:: atomic { WIRE && sent[me] && !away[me] -> d_step { carry_out(me) }; d_step { end_script(me, request[me]) } }
 	:: d_step { WIRE && reply[me] != 0 && !hung[me] -> take_reply(me) }
 	/* a late copy, whose answer goes nowhere */
@@ -1097,7 +982,7 @@ proctype fairlock(byte me)
 		message[me] = 0; given[me] = 0; forged[me] = false;
 		missed[me] = phase[me] == WAITING
 	}
-	:: d_step { is_over(me) && !has_former(me) -> subscribed[me] = false } -> break
+	:: d_step { !is_alive(me) && !has_former(me) -> subscribed[me] = false } -> break
 	od
 }
 
@@ -1185,31 +1070,23 @@ proctype redisson(byte me)
 		r_end(me, GONE)
 	}
 	:: d_step { crashes > 0 && is_alive(me) && TICKS -> crashes--; printf("%d dies\n", me); r_end(me, DEAD) }
-	:: is_over(me) -> break
+	:: !is_alive(me) -> break
 	od
 }
 
-/* ---- The server's restart, and what others do to the keys ---- */
-
-inline lose_hash()
-{
-	described = 0; turn = 0; over = false; last_ticket = 0; last_token = 0; lost = 0; lost_left = 0;
-	met = 0; up = false; up_ticket = 0; up_token = 0; back = false; has_slot[1] = 0; has_slot[2] = 0;
-	for (n : 1 .. OURS) {
-		record[n] = false; current[n] = false; silent[n] = false;
-		mode[n] = 0; token_of[n] = 0; untaken[n] = 0; askers[n] = 0;
-		broken[n] = 2 * (broken[n] != 0)
-	}
-}
+/* ---- The server's restart ---- */
 
 inline lose_data()
 {
-	lose_hash();
-	field = 0; ttl = 0; slots = 0; length = 0; expires = false;
+	turn = 0; over = false; last_ticket = 0; last_token = 0; lost = 0; lost_left = 0;
+	met = 0; up = false; up_ticket = 0; up_token = 0; back = false; has_slot[1] = 0; has_slot[2] = 0;
+	field = 0; ttl = 0; length = 0; expires = false;
 	for (n : 0 .. ENTRIES - 1) { score[n] = 0 }
 	for (n : 0 .. SIZE - 1) { list[n] = 0 }
 	for (k : 1 .. OURS) {
-		ends[k] = 0; place[k] = 0; done[k] = false;
+		record[k] = false; current[k] = false; silent[k] = false; ends[k] = 0; place[k] = 0; done[k] = false;
+		mode[k] = 0; token_of[k] = 0; untaken[k] = 0;
+		broken[k] = 2 * (broken[k] != 0);
 		when(phase[k] == WAITING && my_ticket[k] == 0, leave_line(k))
 	}
 	for (k : OURS + 1 .. IDS + 1) { when(k <= IDS, leave_line(k); left[k] = 0) } /* they come anew, and take up no lock */
@@ -1226,11 +1103,7 @@ inline restart()
 			expected[k] = (phase[k] == HOLDING || phase[k] == WAITING && (KEEPS_DATA -> place[k] : my_ticket[k]) != 0);
 			watch[k] = 0)
 	}
-	for (k : 1 .. 2) {
-		under_way[k] = under_way[k] || told[k];
-		late_copy[k] = false;
-		told[k] = false
-	}
+	late_copy = false;
 	one_is_back = false;
 	met = (met -> OTHER : 0);
 	when(!KEEPS_DATA, lose_data());
@@ -1243,8 +1116,6 @@ inline restart()
 #define counts_down(i) (watch[i] > 1 || left[i] > 0 || given[i] > 0)
 #define r_is_busy(i)   (is_alive(i) && phase[i] != OUT && (sent[i] || message[i] != 0 || watch[i] == 1 || \
 	FAIR && phase[i] == HOLDING))
-#define asker_waits(a) (kind[a] == STOP && deadline[a] > 1)
-#define asker_is_busy(a) (under_way[a] || kind[a] == STOP && (told[a] || deadline[a] == 1))
 #define is_late_back(i) (expected[i] && runs(i))
 #define is_first_of_line(i) ((phase[i] == WAITING || phase[i] == LEAVING) && !(missed[i] && hung[i]) && !away[i] && \
 	!is_holder(i))
@@ -1263,7 +1134,7 @@ inline look_at_room()
 		for (k : 1 .. OURS) {
 			if
 			:: ends[k] <= 1
-			:: ends[k] > 1 && are_slots(slot) && are_slots(held[k]) && counts_fit(k, first) ->
+			:: ends[k] > 1 && are_slots(slot) && are_slots(held[k]) ->
 				slot = slot & (ANY - held[k]);
 				room = room && slot != 0
 			:: ends[k] > 1 && slot == SHARED && held[k] == SHARED
@@ -1292,29 +1163,25 @@ inline pass_time()
 		age[k] = ((request[k] == ASK || request[k] == RENEW) && age[k] < LEASE -> age[k] + 1 : age[k]);
 		given[k] = (given[k] > 0 && !COUNT_FROM_HEARING -> given[k] - 1 : given[k]);
 		left[k] = (left[k] > 0 -> left[k] - 1 : 0);
-		deaf[k] = (askers[k] != 0 && phase[k] == HOLDING && runs(k) && !stopping[k] -> deaf[k] + 1 : 0);
-		must(heard, deaf[k] <= LEASE);
 		silent[k] = silent[k] || TICKS == 1 && record[k] && phase[k] == WAITING && hung[k];
 		when(left[k] == 0 && phase[k] == HOLDING && !has_former(k), end_client(k, DEAD) /* its guard stops COMMAND */)
 	}
 	field = (ttl == 0 -> 0 : field);
 	for (k : 1 .. OURS) { ends[k] = (ttl == 0 -> 0 : ends[k]) } /* the set has the same time to live as key 1 */
 	for (k : 1 .. IDS) { watch[k] = (watch[k] > 1 && watch[k] != AT_BACK -> watch[k] - 1 : watch[k]) }
-	for (k : 1 .. 2) { deadline[k] = (deadline[k] > 1 -> deadline[k] - 1 : deadline[k]) }
 	lost_left = (lost_left > 0 && !back -> lost_left - 1 : 0);
 	printf("tick: ttl %d, held by %d\n", ttl, field)
 }
 
 #define is_held_up(i) (phase[i] == HOLDING && left[i] == 1 && has_former(i)) /* it is about to end */
-#define none_waits (!any(is_waiting))
 #define is_waiting(i) (phase[i] == WAITING)
 
 proctype clock()
 {
 end:
 	do
-	:: d_step { TICKS == 1 && !any(is_busy) && !any_theirs(r_is_busy) && !any_asker(asker_is_busy) && !back &&
-		(ttl > 0 && !is_theirs_alive(field) || turn != 0 && !over || any_of_all(counts_down) || any_asker(asker_waits) ||
+	:: d_step { TICKS == 1 && !any(is_busy) && !any_theirs(r_is_busy) && !under_way && !back &&
+		(ttl > 0 && !is_theirs_alive(field) || turn != 0 && !over || any_of_all(counts_down) ||
 		 absent == 1 || lost_left > 0 || field == 0 && any(is_waiting)) -> pass_time()
 	}
 	:: d_step { TICKS == 2 && (ttl > 0 && !is_theirs_alive(field) || any(counts_down)) && !any(is_held_up) -> pass_time() }
@@ -1327,7 +1194,7 @@ end:
 		score[k] = PASSED
 	}
 	/* the score of a dead waiter passes in the end */
-	:: d_step { length > 0 && score[list[0]] > PASSED && (is_marker(list[0]) -> none_waits : !is_alive(list[0])) ->
+	:: d_step { length > 0 && score[list[0]] > PASSED && (is_marker(list[0]) -> !any(is_waiting) : !is_alive(list[0])) ->
 		score[list[0]] = PASSED
 	}
 	:: d_step { restarts > 0 && !all_over -> restarts--; restart() }
@@ -1350,23 +1217,6 @@ end:
 		}
 		printf("the server stalls\n")
 	}
-	:: d_step { evictions > 0 && met -> evictions--; lose_hash(); printf("the hash is deleted\n") }
-	:: d_step { cuts > 0 && length > 0 ->
-		cuts--;
-		for (n : 0 .. SIZE - 1) { list[n] = 0 }
-		length = 0;
-		printf("the list is deleted\n")
-	}
-	:: d_step { deletes > 0 && field != 0 ->
-		deletes--;
-		for (k : 1 .. IDS) {
-			broken[k] = is_holder(k) && is_alive(k);
-			missed[k] = missed[k] || is_holder(k) && phase[k] == WAITING
-		}
-		field = 0;
-		ttl = 0;
-		printf("key 1 is deleted\n")
-	}
 	od
 }
 
@@ -1381,7 +1231,6 @@ inline check_what_is_left()
 		nothing_left = nothing_left && !(phase[k] == GONE && (place[k] != 0 || score[k] != 0)) && !subscribed[k]
 	}
 	assert(nothing_left);
-	mend();
 	notice_ends();
 	for (r3 : 0 .. SIZE) {
 		head = list[0]; /* Redisson's have been absent for 5 s */
@@ -1389,7 +1238,7 @@ inline check_what_is_left()
 		first_waiter(0)
 	}
 	settle(0);
-	nothing_left = first == 0 && field == 0 && described == 0 && length == 0;
+	nothing_left = first == 0 && field == 0 && length == 0;
 	for (k : 1 .. OURS) {
 		nothing_left = nothing_left && ends[k] == 0 && mode[k] == 0 && place[k] == 0 &&
 			has_slot[1] != k && has_slot[2] != k
@@ -1405,7 +1254,7 @@ init
 		do
 		:: k <= OURS -> run fairlock(k); k++
 		:: k > OURS && k <= IDS -> run redisson(k); k++
-		:: k > IDS && k <= IDS + ASKERS -> run asker(k - IDS); k++
+		:: k > IDS && k <= IDS + FORCES -> run breaker(); k++
 		:: else -> break
 		od;
 		k = 0

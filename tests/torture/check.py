@@ -1,6 +1,6 @@
 """Checks the history of a round of the torture test: did fairlock keep its promises, whatever was done to it?
 
-usage: check.py FOLDER        prints each violation, and the history around it
+usage: python3 -B check.py FOLDER        prints each violation, and the history around it
 
 FOLDER has `history`, which the driver and the critical sections wrote: a JSON object a line, with the time in ns of
 CLOCK_BOOTTIME (`at`, often also `until`: not before, not after). No clock of the server counts.
@@ -22,7 +22,7 @@ Some faults excuse what fairlock(7) does not promise:
 
 Nothing excuses disorder among waiters that were present, or had RESTART_S to come back: no loss of data, no failover.
 After a loss of data a newcomer may go first as long as no waiter is back. Setting the server's clock excuses what
-happens in the next SET_S; set back before a loss of data, it excuses smaller tokens. A clock that runs up to 8 % fast
+happens in the next SET_S. A clock that runs up to 8 % fast
 excuses nothing, nor does a waiter's clock that stood still.
 
 Redisson clients stand in the same order, with one gap: one of them may pass a waiter of ours that has no place in
@@ -40,8 +40,7 @@ fit; for one that wants a slot, if that slot is free. A waiter may wait behind a
 
 import sys
 
-sys.dont_write_bytecode = True  # nothing is left beside the tests
-from history import FOREVER, LOST_S, MS, S, WAITERS, meets, met, overlap, spent
+from history import FOREVER, LOST_S, MS, S, WAITERS, meets, met, overlap
 from order import PUT_BACK_S, Queue
 from sections import Sections
 
@@ -260,7 +259,7 @@ class Checker(Sections):
         killed waits on, gets the lock, and can tell nobody: its lease counts from then."""
         if job.status is None or job.inner:  # an inner wrap may renew the lease
             return False
-        ended = max(job.ended, waited) if job.told == "turns" else job.ended
+        ended = max(job.ended, waited) if job.kind == "script" else job.ended
         last = max([ended, *(cont.until for cont in job.hit("cont"))])
         return at > last + job.lease + self.set_back() + self.late(job, ended, at) + DEAD_S * S
 

@@ -44,9 +44,6 @@ class Clockwork:
         SETTING.pack_into(self.memory, self.place(), self.since, self.ahead, self.rate)
         CURRENT.pack_into(self.memory, 0, self.current)
 
-    def close(self):
-        self.memory.close()
-
 
 if __name__ == "__main__":
     clock = Clockwork("", sys.argv[1])

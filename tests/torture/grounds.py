@@ -27,7 +27,7 @@ class Ground:
         self.machine, self.program, self.folder, self.environment = machine, program, folder, environment
         self.variables = {}  # for the jobs
         self.nodes = [Server(machine, program, folder, [], environment) for _ in range(self.count)]
-        self.server = self.nodes[0]
+        self.server, self.sentinels = self.nodes[0], []
         self.owners = [(0, SLOTS - 1, self.server)]  # of slots: (first, last, node)
         self.up = self.last = 0
         self.killed = None
@@ -61,27 +61,19 @@ class Ground:
         for node in self.awake():
             os.kill(node.pid, signo)
 
-    def servers(self):
-        return self.nodes
-
     def ports(self):
         """The nodes by the ports on which clients reach them."""
         return {port: node for node in self.nodes for port in node.ports}
-
-    def has_moved(self):
-        """Whether another node serves than we thought, without a fault."""
-        return False
 
     def may_be_killed(self):
         return True
 
     def end(self):
-        for server in self.servers():
+        for server in self.nodes + self.sentinels:
             if server.pid:
                 server.kill()
         if self.proxy:
             self.machine.kill(self.proxy.pid)
-            self.proxy.close()
 
 
 class Single(Ground):
@@ -185,6 +177,7 @@ class FailingOver(Ground):
         return True
 
     def has_moved(self):
+        """Whether another node serves than we thought, without a fault."""
         before = self.owners
         if self.killed or not self.learn() or self.owners == before:
             return False
@@ -240,9 +233,6 @@ class Sentinel(FailingOver):
     def urls(self):
         hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
         return {"direct": f"redis+sentinel://{hosts}/mymaster"}
-
-    def servers(self):
-        return self.nodes + self.sentinels
 
 
 class Cluster(FailingOver):

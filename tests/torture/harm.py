@@ -7,7 +7,7 @@ import signal
 import time
 
 from jobs import LOCKS, SLOTS, pick
-from machine import MS, S, connection_of, now
+from machine import MS, NEVER_TOKEN, S, braced, connection_of, now
 from server import unless_away
 
 # How often each kind comes. First signals, and the role of the process that gets them.
@@ -19,7 +19,7 @@ SIGNALS = {
 FAULTS = {
     **{f"{word} {role}": weight for word, roles in SIGNALS.items() for role, weight in roles.items()},
     **{"kill_both": 2, "orphan": 3, "mixture": 6, "freeze": 4, "hang": 1, "pause": 6},
-    **{"cut": 24, "cut_all": 1, "forge": 8, "step": 2, "remove": 5, "force": 6, "ask_to_stop": 8, "look": 8},
+    **{"cut": 24, "forge": 8, "step": 2, "remove": 5, "force": 6, "ask_to_stop": 8, "look": 8},
     **{"server_kill": 2, "server_freeze": 6},
     **{"proxy": 11, "proxy_break": 4},
 }
@@ -42,10 +42,8 @@ FORGED = [
     "granted {token}",
     "\0\n{secret}",
 ]
-NEVER = 4102444800000  # the server gives no tokens from here on before the year 2100
 
 HANG_S = 21  # longer than any number of hung waiters may cost
-LONG_S = 32  # longer than they have ever cost
 STEP_MS = 4000  # after a larger step, all waiters would have been silent for too long
 STEPS_APART_S = 12
 MIXED = ("wrapper", "guard", "command")
@@ -54,7 +52,10 @@ PATIENCE = ["0", "300ms", "20s", "20s"]  # for how long `release --stop` waits
 
 
 class Fault:
-    def __init__(self, dice, ground, calm):
+    """The same n-th fault in each run of a seed."""
+
+    def __init__(self, seed, count, ground, calm):
+        dice = random.Random(f"{seed} fault {count}")
         self.after = int(dice.expovariate(1 / (CALM_MEAN_S if calm else MEAN_S)) * S)
         self.kind = pick(dice, CALM if calm else {**FAULTS, **OFTEN.get(ground, {})})
         self.which = dice.randrange(1 << 30)
@@ -64,18 +65,12 @@ class Fault:
 
 
 class Harm:
-    def __init__(self, seed, round_):
-        self.seed, self.round, self.ground = seed, round_, round_.ground
+    def __init__(self, round_):
+        self.round, self.ground = round_, round_.ground
         self.later, self.say = round_.later, round_.journal.say
-        self.count = 0
         self.busy = set()  # the ways that have an outage already
         self.hung = {}  # until when waiters of a lock are stopped
         self.stepped = 0
-
-    def next(self):
-        self.count += 1
-        dice = random.Random(f"{self.seed} fault {self.count}")
-        return Fault(dice, self.round.mode, self.round.is_calm)
 
     def do(self, fault):
         action, _, role = fault.kind.partition(" ")
@@ -90,11 +85,8 @@ class Harm:
     # ---- Processes
 
     def victim(self, fault, *roles):
-        found = [
-            process
-            for process in self.round.machine.processes()
-            if process.role in roles and process.state != "T" and not self.round.jobs[process.job].is_spared
-        ]
+        processes = self.round.machine.processes()
+        found = [process for process in processes if process.role in roles and process.state != "T"]
         return found[fault.which % len(found)] if found else None
 
     def send(self, word, process, pidfd=None):
@@ -172,16 +164,13 @@ class Harm:
         return [job for job in dict.fromkeys(jobs) if job in roots]
 
     def hang(self, fault):
-        """Stops the two or three jobs that are next."""
-        count = 2 + fault.which % 2
+        """Stops the two, three or four jobs that are next."""
+        count = 2 + fault.which % 3
         jobs = self.waiting(fault.lock)[:count]
         if len(jobs) == count and self.hung.get(fault.lock, 0) <= now():
             self.hung[fault.lock] = now() + HANG_S * S
-            self.hang_all(jobs, HANG_S)
-
-    def hang_all(self, jobs, seconds=LONG_S):
-        for process in self.of_job(*jobs):
-            self.stop(process, seconds * S)
+            for process in self.of_job(*jobs):
+                self.stop(process, HANG_S * S)
 
     def pause(self, fault):
         """Pauses the machine of the first waiter with a clock of its own: the clock stands still, too."""
@@ -215,14 +204,6 @@ class Harm:
         if found and self.ask(ports[found[1]], "CLIENT", "KILL", "ADDR", found[0]) is not None:
             self.say("fault", at=at, until=now(), fault="cut", job=process.job, role=process.role, pid=process.pid)
 
-    def cut_all(self, _fault):
-        if self.ground.fails_over:
-            return  # there, servers are clients of each other
-        at = now()
-        if self.ask(self.ground.server, "CLIENT", "KILL", "TYPE", "pubsub") is not None:
-            self.ask(self.ground.server, "CLIENT", "KILL", "TYPE", "normal")
-            self.say("outage", at=at, until=now(), kind="cut", path="server")
-
     def ask(self, server, *words):
         """Asks the server; None if it is not there now."""
         return None if "server" in self.busy else unless_away(None)(server.ask)(*words)
@@ -233,12 +214,11 @@ class Harm:
         server = self.ground.server_of(fault.lock)
         if server is None:
             return
-        token = (NEVER + dice.randrange(1 << 30)) * (10**9 if dice.random() < 0.3 else 1)
+        token = (NEVER_TOKEN + dice.randrange(1 << 30)) * (10**9 if dice.random() < 0.3 else 1)
         secret = f"{dice.getrandbits(128):032x}" if dice.random() < 0.5 else str(dice.getrandbits(53))
         message = dice.choice(FORGED).format(token=token, ms=time.time_ns() // MS, secret=secret)
-        braced = fault.lock if "{" in fault.lock else "{" + fault.lock + "}"
-        channel = f"redisson_lock__channel:{braced}"
-        self.say("forged", lock=fault.lock, token=token, message=message)
+        channel = f"redisson_lock__channel:{braced(fault.lock)}"
+        self.say("forged", lock=fault.lock, message=message)
         for name in [channel] + [f"{channel}:{owner}" for owner in self.round.looker.queues[fault.lock][:3]]:
             for way in "PUBLISH", "SPUBLISH":
                 self.ask(server, way, name, message)
@@ -336,17 +316,16 @@ class Harm:
 
         self.outage("frozen", "server", lambda: self.ground.signal(signal.SIGSTOP), end, lasts)
 
-    def tell_proxy(self, command, lasts):
-        if self.ground.proxy:
-            tell, kind = self.ground.proxy.tell, {"reset": "cut"}.get(command, command.split()[0])
-            self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass"), lasts)
-
     def proxy(self, fault):
         """Cuts or delays, resets, or forgets; a holder needs a second or more to find out that it was forgotten."""
-        delay = f"delay {20 + fault.which % 250}"
+        if not self.ground.proxy:
+            return
+        delay, tell = f"delay {20 + fault.which % 250}", self.ground.proxy.tell
         command = pick(random.Random(fault.which), {"cut": 6, "reset": 2, "forget": 1, delay: 2})
         cut = fault.lasts + (2 * S if fault.long < 0.7 else 0)
-        self.tell_proxy(command, {"cut": cut, "reset": 0, "forget": 3 * S}.get(command, fault.lasts))
+        lasts = {"cut": cut, "reset": 0, "forget": 3 * S}.get(command, fault.lasts)
+        kind = {"reset": "cut"}.get(command, command.split()[0])
+        self.outage(kind, "proxy", lambda: tell(command), lambda: tell("pass"), lasts)
 
     def proxy_break(self, fault):
         """Breaks the next connection, which is no outage: the client connects once more."""

@@ -18,7 +18,6 @@ import re
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True  # nothing is left beside the tests
 from check import Checker
 from machine import MS
 

@@ -4,9 +4,7 @@ import collections
 import json
 import os
 
-from machine import MS, S
-
-FOREVER = 1 << 62
+from machine import FOREVER, MS, S
 
 LOST_S = 8  # a holder finds the server within 1.3 s, and stops within 1 s
 BACK_S = 3  # after a fault a waiter takes so long to be present again on a busy machine
@@ -179,19 +177,13 @@ class History:
                 job.started = job.started or event.at
                 job.finished = False
                 if event.lock == job.locks[0]:
-                    job.slot, job.owner = event.slot, event.owner
+                    job.slot = event.slot
             elif event.what == "end" and event.job == job.name:
                 job.finished = True
         for line in self.lines:
             if line.what == "start":
                 self.owners[line.owner] = line.job
-            line.root, line.hold = line.job.split("/")[0], self.hold_of(line)
-
-    def hold_of(self, line):
-        """How the section that wrote this line has the lock: (mode, slot). Going in again keeps both."""
-        job = self.job_of(line.job)
-        is_inside = job and "/" in line.job and line.lock == job.locks[0] and line.owner == job.owner
-        return job.modes[0] if is_inside else line.mode or "exclusive", line.slot or ""
+            line.root, line.hold = line.job.split("/")[0], (line.mode or "exclusive", line.slot or "")
 
     def job_of(self, name):
         """The job of this name, or of its part NAME/inner; or None."""

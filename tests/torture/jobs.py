@@ -23,10 +23,6 @@ MODES = {"exclusive": 30, "shared": 30, "slots": 40}
 FAVOURED = 30
 FAVOURITES = ["slots", "shared", "slots", None]
 FAVOUR = 250
-# Locks with few jobs, in rounds in which the server is always there.
-DRIFTING = ["drifting", "drifting slot"]
-# The number of waiters that hang, and what they want: some slots, or the lock alone between readers.
-HUNG = ["hung 2", "hung 3", "hung 4", "hung 3 slots", "hung 1 writer"]
 SHORT_LEASES = [1000, 1500, 2000, 3000]
 LONG_LEASES = [6000, 10000]
 
@@ -88,15 +84,6 @@ class Want:
             return ["--slots", str(len(self.slots)) if self.slots[0] == "1" else ",".join(self.slots)]
         return ["--shared"] if self.mode == "shared" else []
 
-    def fits_into(self, outer):
-        """Whether a job that holds the lock with this other want may go in again with this one. None: that depends on
-        the slot that it holds."""
-        if outer.mode == "exclusive":
-            return True
-        if self.mode != outer.mode or not set(outer.slots) & set(self.slots):
-            return self.mode == outer.mode == "shared"
-        return True if set(outer.slots) <= set(self.slots) else None
-
 
 def nth(seed, count, calm):
     """Draws the same n-th job in each run of a seed, whatever happened to the jobs before it."""
@@ -106,48 +93,14 @@ def nth(seed, count, calm):
     return job.patient(dice.randrange(50, 1200)) if calm else job
 
 
-def extra(name, lock, ms, want=None, kind="plain"):
+def extra(name, lock, ms):
     """A job that the seed does not decide."""
-    job = Job(random.Random(name), name, kind, lock).patient(ms)
-    job.want, job.clocked, job.is_spared = want or Want(), False, True
+    job = Job(random.Random(name), name, "plain", lock).patient(ms)
+    job.want, job.clocked = Want(), False
     return job
 
 
-def drifting():
-    """[(after how many ms, job)...]. The first holder of each lock is cut off for longer than its lease; the newcomers take
-    the lock, or its slot, only if the lease is over at that moment."""
-    found = []
-    for lock in DRIFTING:
-        has_slots = lock.endswith("slot")
-        slot = Want("slots", ["a"]) if has_slots else None
-        holder = extra(f"cut off {lock}", lock, 60000, slot)
-        holder.lease, holder.path, holder.deaf = 30000, "proxy", True
-        found.append((0, holder))
-        if has_slots:
-            found.append((0, extra(f"stays {lock}", lock, 35000, Want("slots", ["b"]))))
-        for number in range(35):
-            job = extra(f"newcomer{number} {lock}", lock, 100, slot, "try")
-            job.wait = 0
-            found.append((27000 + 100 * number, job))
-    return found
-
-
-def behind_hung(lock):
-    """A holder, waiters that will hang, and one that lives."""
-    count, what = int(lock.split()[1]), lock.split()[2:]
-    jobs = []
-    for number in range(count + 2):
-        want = Want()
-        if what == ["slots"] and number > 0:
-            want = Want("slots", ["1", "2"])
-        elif what == ["writer"] and number in (0, count + 1):
-            want = Want("shared")
-        jobs.append(extra(f"{lock.replace(' ', '')}.{number}", lock, 100 if number else 3000, want))
-    return jobs
-
-
 class Job:
-    is_spared = False  # faults do not choose it
 
     def __init__(self, dice, name, kind=None, lock=None, favourite=None):
         self.name = name
@@ -184,13 +137,7 @@ class Job:
         self.also = []  # other locks, in any order
         if self.what == "several":
             self.also = dice.sample([name for name in SEVERAL if name != self.lock], dice.randrange(1, 4))
-        self.inner_want = self.want
-        if self.what == "beside" and self.inner or self.what == "again" and dice.random() < 0.4:
-            self.inner_want = Want.drawn(dice, self.inner)
-        while self.what == "again" and self.inner_want.fits_into(self.want) is None:
-            self.inner_want = Want.drawn(dice, self.lock)
-        if self.is_misfit:
-            self.own = 64
+        self.inner_want = Want.drawn(dice, self.inner) if self.what == "beside" and self.inner else self.want
         if self.what == "redisson":
             self.own, self.path, self.lease = 0, "direct", max(2000, self.lease)
             self.age = dice.choice(["old", "new"])
@@ -205,11 +152,6 @@ class Job:
         return self.what in SCRIPTS
 
     @property
-    def is_misfit(self):
-        """Whether the inner wrap wants the same lock in a way that does not fit: then it ends with 64."""
-        return self.what == "again" and not self.inner_want.fits_into(self.want)
-
-    @property
     def inner(self):
         """The lock that COMMAND takes. All jobs go through the locks in one order, as wrap --also does, so that there
         is no deadlock."""
@@ -222,13 +164,12 @@ class Job:
         """What the journal says of the job."""
         kinds = {"redisson": "redisson", "turns": "script", "keeper": "keeper", "exec": "keeper"}
         fields = {name: getattr(self, name) for name in ("lock", "lease", "path", "own", "wait", "also")}
-        fields.update(self.periods, job=self.name, kind=kinds.get(self.what, "wrap"), told=self.what)
+        fields.update(self.periods, job=self.name, kind=kinds.get(self.what, "wrap"))
         fields.update(mode=self.want.mode, slots=self.want.slots, newest=self.what == "newest")
         if self.what == "crowd":
             fields["wait"] = 0  # may be refused at once
         if self.inner:
             fields.update(inner=[self.inner], inner_mode=self.inner_want.mode, inner_slots=self.inner_want.slots)
-            fields["misfit"] = self.is_misfit
         return fields
 
     def waiting(self):
@@ -248,7 +189,7 @@ class Job:
         if self.what == "redisson":
             wait = [PATIENCE_MS] if self.wait is None else [self.wait, self.wait]
             words = [self.age, self.ms, self.lease, *wait]
-            return [sys.executable, "-S", os.path.join(HERE, "rfairlock.py"), *map(str, words)]
+            return [sys.executable, "-SB", os.path.join(HERE, "rfairlock.py"), *map(str, words)]
         if self.is_script:
             words = [self.what, str(self.turns), str(self.ms), str(self.lease)]
             return [os.path.join(HERE, "script"), *words, *self.waiting(), *self.want.options]

@@ -1,6 +1,7 @@
 """Starts and finds the processes of a round, and writes the driver's part of the history."""
 
 import collections
+import contextlib
 import ctypes
 import json
 import os
@@ -9,6 +10,9 @@ import time
 
 S = 1_000_000_000
 MS = 1_000_000
+FOREVER = 1 << 62
+NEVER_TOKEN = 4102444800000  # the server gives no tokens from here on before the year 2100
+FASTEST = 1.08  # the server's clock
 PR_SET_CHILD_SUBREAPER = 36
 PAUSE_NS = 10_000_000
 LATE_NS = 40_000_000
@@ -16,6 +20,11 @@ LATE_NS = 40_000_000
 
 def now():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def braced(lock):
+    """The part of the lock's other keys that has its name."""
+    return lock if "{" in lock else "{" + lock + "}"
 
 
 class Journal:
@@ -52,7 +61,7 @@ class Journal:
         os.close(self.file)
 
 
-Process = collections.namedtuple("Process", "pid parent job role state")
+Process = collections.namedtuple("Process", "pid job role state")
 
 
 class Machine:
@@ -65,7 +74,6 @@ class Machine:
         self.known = {}  # (pid, name) -> whether it is a guard
         self.environments = {}
         self.gone = set()
-        self.ended = []
         if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0:
             raise OSError("cannot become a subreaper")
 
@@ -89,32 +97,19 @@ class Machine:
 
     def reap(self):
         """[(job or None, pid, status, when)...] of the children that have ended since the last call."""
-        self.collect()
-        ended, self.ended = self.ended, []
+        ended = []
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = found
+                self.gone.add(pid)
+                ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
         return ended
 
-    def await_end(self, pid):
-        """Waits for a child. reap() tells of those that end meanwhile."""
-        while pid not in self.gone:
-            self.collect()
-            time.sleep(0.002)
-
-    def collect(self):
-        pid = 1
-        while pid:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid:
-                self.gone.add(pid)
-                self.ended.append((self.jobs.pop(pid, None), pid, os.waitstatus_to_exitcode(status), now()))
-
     def kill(self, *pids):
-        for pid in pids:
-            if pid not in self.gone:
-                os.kill(pid, signal.SIGKILL)
-                self.await_end(pid)
+        for pid in set(pids) - self.gone:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            self.gone.add(pid)
 
     def look_at(self, pid):
         """The process, or None if it has ended, or belongs to no job."""
@@ -134,7 +129,7 @@ class Machine:
             if not job or state in "ZX":
                 return None
             role = "inner" if is_inner else self.role(pid, int(parent), session == str(pid), job, argv)
-            return Process(pid, int(parent), job, role, state)
+            return Process(pid, job, role, state)
         except (OSError, ValueError, IndexError):
             return None
 

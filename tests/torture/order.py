@@ -1,8 +1,6 @@
 """Checks one lock for check.py: the order of its grants, and how long it was idle."""
 
-import collections
-
-from history import BACK_S, MS, S, TOLD_MS, Event, fit_together, meets, met, overlap, spent
+from history import BACK_S, MS, S, TOLD_MS, fit_together, meets, met, overlap, spent
 
 RESTART_S = 2  # for so long after a restart, no waiter is passed over
 SET_S = 3  # a hold that was handed over ends at once when the clock is set
@@ -26,56 +24,33 @@ class Queue:
         for line in self.lines:
             if line.what == "start":
                 self.granted.setdefault(line.owner, (line.token, line.at))
-        self.looks = []
-        self.tell_stays_apart(history.looks[lock])
+        self.looks = history.looks[lock]
         self.first, self.last = {}, {}  # by owner: the number of the look
+        self.returned = set()
+        self.find_stays()
+
+    def find_stays(self):
+        """A Redisson client that lost its place, and asks again, is a newcomer then."""
         for index, look in enumerate(self.looks):
             for owner in look.ids:
-                self.first.setdefault(owner, index)
+                if owner not in self.first or self.has_lost_its_place(owner, look.at, index - 1):
+                    self.returned.update({owner} & set(self.first))
+                    self.first[owner] = index
                 self.last[owner] = index
+        for owner, (_, at) in self.granted.items():
+            if owner in self.first and self.has_lost_its_place(owner, at, len(self.looks) - 1):
+                del self.first[owner], self.last[owner]
 
-    def tell_stays_apart(self, looks):
-        """A Redisson client that lost its place, and asks again, gets another name from then on: it is a newcomer."""
-        names, seen, times = {}, {}, collections.Counter()
-
-        def rename(owner, name):
-            names[owner] = name
-            self.history.owners[name] = self.history.owners[owner]
-
-        for index, look in enumerate(looks):
-            for owner in filter(self.is_redisson, look.ids + look.holders):
-                before = looks[seen.get(owner, index)]
-                was_missed = seen.get(owner, index) < index - 1
-                if (
-                    owner in seen
-                    and self.has_lost_its_place(owner, before, look.at, was_missed)
-                    and not self.is_before_the_same(owner, before, look)
-                ):
-                    times[owner] += 1
-                    rename(owner, f"{owner} {times[owner]}")
-                seen[owner] = index
-            queue = [[names.get(owner, owner), present] for owner, present in look.queue]
-            ids, holders = [owner for owner, _ in queue], [names.get(owner, owner) for owner in look.holders]
-            self.looks.append(Event({**look.__dict__, "queue": queue, "ids": ids, "holders": holders}))
-        for owner in list(filter(self.is_redisson, self.granted)):
-            granted, last = self.granted.pop(owner), seen.get(owner, len(looks))
-            if owner in seen and self.has_lost_its_place(owner, looks[last], granted[1], last < len(looks) - 1):
-                rename(owner, f"{owner} back")
-            self.granted[names.get(owner, owner)] = granted
-
-    def is_before_the_same(self, owner, *looks):
-        """Whether a waiter of ours stood behind a Redisson client in both looks: then a server that lost data had kept its
-        place. A newcomer's place is behind ours, which come back with their tickets."""
-        behind = [set(look.ids[look.ids.index(owner) :] if owner in look.ids else []) for look in looks]
-        return any(not self.is_redisson(other) for other in set.intersection(*behind))
-
-    def has_lost_its_place(self, owner, seen, at, was_missed):
-        """Whether the queue may be lost since a Redisson client was seen, or it was missed after something was done to it."""
-        job = self.whose(owner)
+    def has_lost_its_place(self, owner, at, index):
+        """Whether the queue may be lost since a Redisson client was seen, or something was done to it, and it was missed in the
+        look of that number."""
+        if not self.is_redisson(owner):
+            return False
+        job, seen = self.whose(owner), self.looks[self.last[owner]]
         if met(self.history.losses, (seen.at, at)):
             return True
         hits = [event.times for event in job.faults + job.removed] + job.down("redisson")
-        return was_missed and any(meets((seen.at - SET_S * S, at), hit) for hit in hits)
+        return self.last[owner] < index and any(meets((seen.at - SET_S * S, at), hit) for hit in hits)
 
     def check(self):
         for owner, (token, at) in self.granted.items():
@@ -131,8 +106,8 @@ class Queue:
             stands_before = order.index(waiter) < order.index(owner)
             if self.first[waiter] == self.first[owner]:
                 return stands_before
-            # one of ours may come to a new master with the older ticket
-            if not stands_before and not self.is_redisson(owner):
+            # one of ours may come to a new master with the older ticket, and a server that lost data may know one of Redisson's
+            if not stands_before and (owner in self.returned or not self.is_redisson(owner)):
                 return False
         return self.first[waiter] < self.first[owner]
 
@@ -164,7 +139,6 @@ class Queue:
             or self.history.was_away(job, self.lock, *times)
             or self.may_have_taken_over(owner, waiter)
             or self.is_newcomer_after_loss(owner, until)
-            or self.has_older_ticket(waiter, owner)
             # the waiter had no place in Redisson's list then
             or self.is_redisson(owner) and any(waiter in (look.displaced or ()) for look in looks)
             or met(self.history.steps, times, SET_S)
@@ -220,16 +194,6 @@ class Queue:
                 if back is None or at <= back.until + TOLD_MS * MS:
                     return True
         return False
-
-    def has_older_ticket(self, waiter, owner):
-        """Whether the owner came later, and has the older ticket: the clock was set back, and the server then lost the
-        tickets that it had given."""
-        if waiter not in self.first or owner not in self.first:
-            return False
-        came, first = (self.looks[self.first[who]].at for who in (waiter, owner))
-        was_set = sum(step.ms * MS for step in self.history.steps if came <= step.at <= first)
-        has_lost = any(came <= event.at <= first for event in self.history.losses)
-        return has_lost and first + was_set < came
 
     # ---- How long the lock was idle
 

@@ -17,13 +17,11 @@ import sys
 import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.dont_write_bytecode = True  # nothing is left beside the tests
 sys.path[:0] = [os.path.join(TESTS, "lib"), os.path.join(TESTS, "fuzz/walk")]
-from machine import MS, Journal, now  # noqa: E402
+from machine import FASTEST, FOREVER, MS, Journal, braced, now  # noqa: E402
 from redisson import TEXTS  # noqa: E402
 from resp import Connection  # noqa: E402
 
-FASTEST = 1.08  # the server's clock
 BEAT_S = 0.005
 GIVE_UP_S = 60  # no outage is as long
 SPIN_MS, NEGATIVE_MS = 250, 10000  # it asks again, if the answer tells no time
@@ -37,9 +35,9 @@ class Thread:
         self.ports = os.environ["PORTS"].split(",")
         self.sharded = os.environ["CHANNELS"] == "sharded"
         self.id = f"{os.urandom(16).hex()}:{os.getpid()}"
-        braced = self.lock if "{" in self.lock else "{" + self.lock + "}"
-        self.keys = [self.lock, f"redisson_lock_queue:{braced}", f"redisson_lock_timeout:{braced}"]
-        self.channel = f"redisson_lock__channel:{braced}"
+        name = braced(self.lock)
+        self.keys = [self.lock, f"redisson_lock_queue:{name}", f"redisson_lock_timeout:{name}"]
+        self.channel = f"redisson_lock__channel:{name}"
         self.connection, self.listens = None, False
         self.asked = 0  # before the last request
 
@@ -113,7 +111,7 @@ class Thread:
 
     def take(self, wait):
         """RedissonLock.lock, and tryLock."""
-        gives_up = now() + wait * MS if wait is not None else 1 << 62
+        gives_up = now() + wait * MS if wait is not None else FOREVER
         while True:
             answer = self.call(f"redisson_lock_{self.age}", self.patience, self.lease)
             if answer == "granted":

@@ -4,21 +4,15 @@ import bisect
 import collections
 
 from history import LOST_S, MS, S, History, fit_together, meets, met
+from machine import FASTEST, NEVER_TOKEN
 
 FORCED_S = 5  # a COMMAND whose lock was broken is stopped within 1 s; a busy machine takes longer
-NEVER = 4102444800000  # tokens from here on are forged
-FASTEST = 1.08  # the server's clock
 LATE_MS = 100  # the driver sees so late that a command has ended, and a section that it has begun
 STALL_MS = 50  # after such a stall a guard may be late to stop COMMAND
 
 
 def shown(hold):
     return f"slot {hold[1]}" if hold[0] == "slots" else hold[0]
-
-
-def also(hold):
-    """What a message says of a hold that is not exclusive."""
-    return "" if hold[0] == "exclusive" else f", {shown(hold)}"
 
 
 class Sections(History):
@@ -82,21 +76,9 @@ class Sections(History):
         for line in firsts:
             before = bisect.bisect_left(times, self.waited_until(lock, line))
             other = largest[before - 1] if before else line
-            fits = fit_together(line.hold, other.hold)
-            if other.token > line.token and fits and not self.was_set_back(other, line):
+            if other.token > line.token and fit_together(line.hold, other.hold):
                 text = f"{line.job} asked after {other.job} had begun with token {other.token}, and got {line.token}"
                 self.wrong_at(lock, "tokens", text, line.at)
-
-    def was_set_back(self, earlier, later):
-        """Whether the later one has a smaller token because the clock was set back by more than the difference, and the
-        server lost the tokens that it had given."""
-        times = earlier.at, later.at
-        # one from before the earlier one counts, too, if its clock had not caught up yet
-        ms = sum(
-            step.ms for step in self.steps
-            if times[0] <= step.at + max(0, -step.ms) * MS and step.at <= times[1]
-        )
-        return met(self.losses, times) and -ms > earlier.token - later.token
 
     def waited_until(self, lock, line):
         """A time before the grant of this section: the job began, or was seen to wait."""
@@ -110,8 +92,6 @@ class Sections(History):
         violation."""
         at, since = line.at, newer.at
         if begun.at > since:
-            if self.was_set_back(newer, begun):
-                return False
             text = f"{line.job} began with token {line.token} after {newer.job}, with {newer.token}"
             self.wrong_at(lock, "tokens", text, at)
             return True
@@ -129,8 +109,8 @@ class Sections(History):
             return False
         self.wrong_at(
             lock, "exclusion",
-            f"{line.job} (token {line.token}{also(line.hold)}) ran {(at - since) / MS:.1f} ms after "
-            f"{newer.job} (token {newer.token}{also(newer.hold)}) had begun", at,
+            f"{line.job} (token {line.token}, {shown(line.hold)}) ran {(at - since) / MS:.1f} ms after "
+            f"{newer.job} (token {newer.token}, {shown(newer.hold)}) had begun", at,
         )  # fmt: skip
         return True
 
@@ -140,7 +120,7 @@ class Sections(History):
         that no slot has two."""
         begun = collections.defaultdict(list)  # by process
         for line in self.of["start"]:
-            if line.token >= NEVER:
+            if line.token >= NEVER_TOKEN:
                 text = f"{line.job} began with token {line.token}, of a forged message"
                 self.wrong_at(line.lock, "forged", text, line.at)
             job = self.job_of(line.job)
@@ -151,8 +131,6 @@ class Sections(History):
             if slot not in asked if mode == "slots" else slot:
                 text = f"{line.job} has slot '{slot}', and asked for {asked}"
                 self.wrong_at(line.lock, "exclusion", text, line.at)
-            if is_inner and job.misfit and line.owner == job.owner:
-                self.wrong_at(line.lock, "exclusion", f"{line.job} went into a hold that is not what it asked for", line.at)
             if not is_inner:
                 begun[line.job, line.pid, line.at].append(line.lock)
         for (name, _, at), locks in begun.items():

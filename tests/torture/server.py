@@ -30,7 +30,8 @@ for _, name in ipairs(ARGV) do
 	local braced = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
 	local list, set = 'redisson_lock_queue:' .. braced, 'redisson_lock_timeout:' .. braced
 	local listed, ours = redis.call('LRANGE', list, 0, -1), redis.call('ZRANGE', 'fairlock_queue:' .. braced, 0, -1, 'WITHSCORES')
-	local ids, channels, agree, next_one, displaced = {}, {}, 1, 1, {}
+	local ids, channels, next_one, displaced = {}, {}, 1, {}
+	local agree = redis.call('ZCARD', set) == #listed
 	local function add_ours(before, marker)
 		local ends = tonumber(marker and redis.call('ZSCORE', set, marker)) or 0
 		while ours[next_one] and tonumber(ours[next_one + 1]) < before do
@@ -45,9 +46,7 @@ for _, name in ipairs(ARGV) do
 	for i = #listed, 1, -1 do
 		ends[i] = following
 		following = tonumber(string.match(listed[i], '^fairlock:(%d+)$')) or following
-		if not redis.call('ZSCORE', set, listed[i]) then
-			agree = 0
-		end
+		agree = agree and redis.call('ZSCORE', set, listed[i])
 	end
 	add_ours(following)
 	for i, id in ipairs(listed) do
@@ -61,9 +60,6 @@ for _, name in ipairs(ARGV) do
 	for i, id in ipairs(ids) do
 		channels[i] = 'redisson_lock__channel:' .. braced .. ':' .. id
 	end
-	if redis.call('ZCARD', set) ~= #listed then
-		agree = 0
-	end
 	local holders, owners = redis.call('HKEYS', name), 'fairlock_holders:' .. braced
 	local many = holders[1] == 'fairlock:shared' or holders[1] == 'fairlock:slots'
 	local sound = redis.call('EXISTS', owners) == (many and 1 or 0) and #holders < 2
@@ -73,7 +69,7 @@ for _, name in ipairs(ARGV) do
 		holders = redis.call('ZRANGEBYSCORE', owners, '(' .. now, '+inf')
 	end
 	found[#found + 1] = {holders, redis.call('PTTL', name), ids,
-		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree, redis.call('PTTL', list), sound and 1 or 0, displaced}
+		#ids > 0 and redis.call('PUBSUB', numsub, unpack(channels)) or {}, agree and 1 or 0, redis.call('PTTL', list), sound and 1 or 0, displaced}
 end
 return found
 """
@@ -168,11 +164,6 @@ class Proxy:
         if answer.startswith("error"):
             raise RuntimeError(f"proxy {command}: {answer}")
 
-    def close(self):
-        self.answers.close()
-        self.commands.close()
-
-
 class Looker(threading.Thread):
     """Writes down holders and queue of each lock whenever they change, and the last look before."""
 
@@ -202,8 +193,6 @@ class Looker(threading.Thread):
                     if port in connections:
                         connections.pop(port).close()
             time.sleep(LOOK_S)
-        for connection in connections.values():
-            connection.close()
 
     def look(self, connection, locks):
         at = now()
@@ -215,16 +204,9 @@ class Looker(threading.Thread):
         for lock, (holders, ttl, ids, counts, agree, queue_ttl, sound, displaced) in zip(locks, found):
             self.name([*ids, *holders])
             self.queues[lock], self.holders[lock] = ids, holders
-            look = {
-                "lock": lock,
-                "holders": holders,
-                "queue": [[id_, int(count > 0)] for id_, count in zip(ids, counts[1::2])],
-                "ttl": min(ttl, 0),
-                "agree": agree == 1,
-                "sound": sound == 1,
-                "queue_ttl": min(queue_ttl, 0),
-                "displaced": displaced,
-            }
+            queue = [[id_, int(count > 0)] for id_, count in zip(ids, counts[1::2])]
+            look = {"lock": lock, "holders": holders, "queue": queue, "displaced": displaced}
+            look |= {"ttl": min(ttl, 0), "queue_ttl": min(queue_ttl, 0), "agree": agree == 1, "sound": sound == 1}
             if self.last.get(lock) == look:
                 self.unwritten[lock] = at, until
                 continue

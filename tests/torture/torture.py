@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 
-sys.dont_write_bytecode = True  # nothing is left beside the tests
 import check
 from machine import S, now
 from round import Round
