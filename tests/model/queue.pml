@@ -1,5 +1,5 @@
 /* A model of the queue and of the holders, for spin: our sorted set, Redisson's list with our markers in it, Redisson's
- * scripts; exclusive and shared holds, and two slots; somebody who uses force. tests/model/run runs it in
+ * scripts; exclusive and shared holds, and two slots; processes that use force or ask to stop. tests/model/run runs it in
  * several small configurations. It defines each macro in macros.h, and says there what it is; a measure of the design is
  * taken out by a macro, too (a mutation), and spin has to find what it was for.
  *
@@ -20,8 +20,8 @@
  * first client with a ticket or a token is back, and what those lose that miss the pause; holds that are on their way back
  * when somebody uses force; and the place of a waiter that was dropped before it heard its ticket.
  *
- * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, --stop,
- * counts of slots, replicas that fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same
+ * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, counts of
+ * slots, replicas that fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same
  * id, and keys that others delete (tests/scripts and the random walk have those).
  */
 
@@ -36,7 +36,8 @@
 #define R    (OURS + 1) /* the first client of Redisson's */
 #define SIZE (OURS + REDISSON + 1)
 #define ENTRIES (OURS + REDISSON + 11)
-#define TOKENS  (RESTARTS || FORCES || STEPS)
+#define ASKERS  (FORCES + STOPS)
+#define TOKENS  (RESTARTS || FORCES || STOPS || STEPS)
 #define when(condition, then) if :: condition -> then :: else fi
 #define must(property, condition) when(!(condition), property = false); assert(property)
 #define want(i) ((i) == 1 -> W1 : ((i) == 2 -> W2 : ((i) == 3 -> W3 : ((i) == 4 && OURS > 3 -> W4 : ALONE))))
@@ -54,7 +55,7 @@
 #define PASSED  1  /* ... 0: it has none */
 
 mtype = { OUT, WAITING, HOLDING, RETURNING, LEAVING, GONE, DEAD };
-mtype = { ASK, RENEW, RELEASE, LEAVE };
+mtype = { ASK, RENEW, RELEASE, LEAVE, FORCE, STOP };
 mtype = { GRANTED, QUEUED, REMOVED, RENEWED, LOST, DONE };
 mtype = { GIVEN, TURN };
 
@@ -74,6 +75,7 @@ bool silent[SIZE];           /* ... its last sign of life is 15 s old */
 byte mode[SIZE];             /* h:OWNER, until its end is noticed */
 byte token_of[SIZE];  /* ... */
 byte untaken[SIZE];          /* ... it was handed over, and not renewed; 2: to one that was silent */
+byte askers[SIZE]; /* ... the set of those that ask it to stop */
 byte has_slot[3];            /* s:SLOT */
 byte last_ticket, last_token;
 byte lost, lost_left;    /* tokens above this one may be taken up, for so many ticks */
@@ -111,10 +113,14 @@ byte watch[SIZE];            /* 1 and the ticks until it asks; 0: it does not, b
 byte listens[SIZE];    /* to the channel of this marker */
 bool hung[SIZE];
 bool away[SIZE]; /* the server has restarted, and it is not back */
+bool stopping[SIZE];     /* it has heard that it was asked to stop */
 
-bool has_looked; /* who uses force */
-byte named;      /* ... the token that it saw */
-bool under_way, late_copy;
+/* those that use force, or ask to stop */
+mtype kind[3];     /* FORCE or STOP; 0: it has not begun; DONE: it has ended */
+byte named[3];     /* the token that it saw */
+byte deadline[3];  /* ... ticks until the lease that it saw is over */
+bool under_way[3], late_copy[3], told[3];
+bool is_lost[3];             /* the server may have lost the hold, and it may be taken up again until the deadline */
 
 byte crashes = CRASHES, hangs = HANGS, losses = LOSSES, mutes = MUTES, forgeries = FORGERIES, leaves = LEAVES;
 byte restarts = RESTARTS, steps = STEPS, stalls = STALLS, stales = STALES, blinds = BLINDS;
@@ -130,6 +136,7 @@ bool one_is_back, excused;
 bool swept;      /* Redisson's scripts have dropped a marker, and no script of ours has come since */
 byte newest[9];    /* the largest token of a hold of each mode */
 byte idle;                   /* for so many ticks there was room for the first */
+byte deaf[SIZE];   /* for so many ticks a holder has been asked, and has not heard it */
 
 bool fits = true;            /* holders fit together, on the server and by their own deadlines */
 bool order = true;           /* none of ours overtakes a living one of ours that came earlier */
@@ -139,7 +146,9 @@ bool kept = true;            /* a hold is lost only if it was broken, or not ren
 bool revived = true;         /* a hold that was broken stays broken */
 bool grown = true;           /* tokens grow */
 bool late = true;            /* no process that has ended in good order is granted the lock or queued */
-bool spared = true;          /* force breaks the hold that was seen, and no other one */
+bool spared = true;          /* a request about a hold touches no other one */
+bool heard = true;           /* a holder that was asked to stop learns it within a lease */
+bool ended = true;           /* an asker ends when the hold is over, not before */
 bool lists = true;           /* list and sets agree at the end of each script */
 bool nothing_left = true;
 
@@ -158,6 +167,7 @@ bool nothing_left = true;
 #define any(what) (what(1) || OURS > 1 && what(2) || OURS > 2 && what(3) || OURS > 3 && what(4))
 #define any_theirs(what) (REDISSON > 0 && what(IDS) || REDISSON > 1 && what(R))
 #define any_of_all(what) (any(what) || any_theirs(what))
+#define any_asker(what) (what(1) || what(2))
 #define is_away(i) ((away[i] || expected[i]) && is_alive(i))
 #define all_over (!any_of_all(is_alive))
 
@@ -387,13 +397,18 @@ inline take(who, ticks)
 	new_token(who);
 	newest[what] = last_token;
 	broken[who] = 0;
+	askers[who] = 0;
 	printf("%d is given %d for %d\n", who, what, ticks)
 }
 
 inline end_hold(who)
 {
 	when(are_slots(mode[who]) && (has_slot[mode[who]] == who || FREE_OTHERS), has_slot[mode[who]] = 0);
-	mode[who] = 0; token_of[who] = 0; untaken[who] = 0
+	mode[who] = 0; token_of[who] = 0; untaken[who] = 0;
+	for (at : 1 .. 2) {
+		told[at] = told[at] || (askers[who] & (1 << at)) && kind[at] == STOP && !under_way[at] && !END_SILENTLY
+	}
+	askers[who] = 0
 }
 
 /* Sets `with_silent`: one that was silent has missed its turn. */
@@ -742,39 +757,89 @@ inline end_script(me, what_request)
 		field, list[0], list[1], list[SIZE - 1], place[1], place[SIZE - 2], place[OURS], turn)
 }
 
-/* ---- Somebody looks, and then breaks the hold that was seen ---- */
+/* ---- Those that look, and then use force or ask to stop ---- */
 
-inline break_hold()
+/* Sets `r3`: the hold of this token. */
+inline find_named(a)
 {
-	check_run(0, 0, named);
-	notice_ends();
 	r3 = 0;
-	for (n : 1 .. OURS) { r3 = (is_holder(n) && (token_of[n] == named || BREAK_ANYBODY) -> n : r3) }
+	for (n : 1 .. OURS) { r3 = (is_holder(n) && (token_of[n] == named[a] || ASK_ANYBODY) -> n : r3) }
+}
+
+inline break_hold(a)
+{
+	find_named(a);
 	when(r3 != 0,
 		printf("the hold of %d is broken\n", r3);
-		must(spared, token_of[r3] == named);
+		must(spared, token_of[r3] == named[a]);
 		broken[r3] = (is_alive(r3) -> 1 : 0);
 		missed[r3] = phase[r3] == WAITING;
 		lost_left = (KEEP_LOST -> lost_left : 0);
 		publish(r3, TURN);
 		end_this(r3);
 		pass_on(0));
-	settle(0)
+	kind[a] = DONE
 }
 
-proctype breaker()
+#define can_be_lost(token) ((token) > last_token || lost_left > 0 && (token) > lost)
+
+inline ask_to_stop(a)
+{
+	find_named(a);
+	if
+	:: r3 != 0 ->
+		must(spared, token_of[r3] == named[a]);
+		askers[r3] = askers[r3] | (1 << a);
+		publish(r3, TURN);
+		deadline[a] = 1 + (has_many -> ends[r3] - 1 : ttl);
+		is_lost[a] = false
+	:: r3 == 0 && can_be_lost(named[a]) && !((is_lost[a] || BELIEVE_DEADLINE) && deadline[a] == 1) && !BELIEVE_GONE ->
+		deadline[a] = (is_lost[a] || BELIEVE_DEADLINE -> deadline[a] : 1 + LEASE);
+		is_lost[a] = true
+	:: else ->
+		for (n : 1 .. OURS) { must(ended, !(is_inside(n) && my_token[n] == named[a] && !excused)) }
+		printf("asker %d ends\n", a);
+		kind[a] = DONE;
+		deadline[a] = 0
+	fi
+}
+
+inline carry_out_for(a)
+{
+	its_token = named[a];
+	check_run(0, 0, its_token);
+	notice_ends();
+	if
+	:: a <= FORCES -> break_hold(a)
+	:: else -> ask_to_stop(a)
+	fi;
+	settle(0);
+	printf("asker %d\n", a)
+}
+
+proctype asker(byte me)
 {
 	do
-	:: d_step { !has_looked && field != 0 && !is_theirs(field) ->
-		for (n : 1 .. OURS) { named = (named == 0 && is_holder(n) -> token_of[n] : named) }
-		has_looked = true;
-		under_way = true
+	:: d_step { kind[me] == 0 && field != 0 && !is_theirs(field) ->
+		kind[me] = (me <= FORCES -> FORCE : STOP);
+		r3 = 0;
+		for (n : 1 .. OURS) { r3 = (is_holder(n) && (r3 == 0 || me == 2) -> n : r3) }
+		named[me] = token_of[r3];
+		deadline[me] = 1 + LEASE;
+		under_way[me] = true;
+		printf("asker %d sees %d\n", me, r3)
 	}
-	:: d_step { under_way -> under_way = false; break_hold() }
-	:: d_step { losses > 0 && under_way && !late_copy -> losses--; late_copy = true }
-	:: d_step { late_copy -> late_copy = false; break_hold() }
-	:: d_step { late_copy -> late_copy = false }
-	:: d_step { (has_looked || all_over) && !under_way && !late_copy -> has_looked = true; named = 0 } -> break
+	:: d_step { under_way[me] -> under_way[me] = false; told[me] = false; carry_out_for(me) }
+	:: d_step { kind[me] == STOP && !under_way[me] && (told[me] || deadline[me] == 1) -> under_way[me] = true }
+	:: d_step { losses > 0 && under_way[me] && !late_copy[me] -> losses--; late_copy[me] = true }
+	:: d_step { late_copy[me] ->
+		kept_reply = kind[me]; carry_out_for(me); kind[me] = kept_reply; late_copy[me] = false
+	}
+	:: d_step { late_copy[me] -> late_copy[me] = false }
+	:: d_step { kind[me] == 0 && all_over || kind[me] == DONE && !late_copy[me] ->
+		kind[me] = DONE; named[me] = 0; deadline[me] = 0;
+		told[me] = false; is_lost[me] = false; under_way[me] = false
+	} -> break
 	od
 }
 
@@ -822,7 +887,7 @@ inline end_client(me, how)
 	phase[me] = how;
 	request[me] = 0; age[me] = 0; left[me] = 0; watch[me] = 0; my_ticket[me] = 0;
 	hung[me] = false; missed[me] = false; away[me] = false; expected[me] = false;
-	broken[me] = 0; repeated[me] = false;
+	stopping[me] = false; broken[me] = 0; repeated[me] = false; deaf[me] = 0;
 	leave_line(me)
 }
 
@@ -849,7 +914,9 @@ inline take_reply(me)
 		:: kept_reply == GRANTED && left[me] == 0 -> make_request(me, ASK)
 		:: kept_reply == RENEWED && left[me] == 0 -> end_client(me, DEAD)
 		:: kept_reply == GRANTED && left[me] > 0 -> start(me)
-		:: kept_reply == RENEWED && left[me] > 0 -> check_inside(me)
+		:: kept_reply == RENEWED && left[me] > 0 ->
+			stopping[me] = askers[me] != 0 && !NOT_TOLD;
+			check_inside(me)
 		fi
 	:: kept_reply == QUEUED ->
 		age[me] = 0;
@@ -892,11 +959,11 @@ inline come_back(me)
 #define is_idle(i)   (request[i] == 0 && !hung[i] && !away[i])
 #define must_ask(i)  (phase[i] == WAITING && request[i] == 0 && (message[i] == TURN || \
 	message[i] == GIVEN && (is_doubtful(i) || given[i] == 0) || watch[i] == 1))
-#define must_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && \
+#define must_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && !stopping[i] && \
 	(message[i] == TURN || left[i] <= 1))
 #define may_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && left[i] < LEASE)
 #define is_busy(i)   (runs(i) && (request[i] != 0 || message[i] == GIVEN || must_ask(i) || must_renew(i) || away[i] || \
-	FAIR && phase[i] == HOLDING))
+	stopping[i] || FAIR && phase[i] == HOLDING))
 #define is_doubtful(i) (forged[i] && !BELIEVE_ANYBODY)
 /* Without time, and with nothing under way, signs of life would hide that a script forgets to wake a waiter. */
 #define gives_sign(i) (TICKS == 2 && phase[i] == WAITING)
@@ -1085,7 +1152,7 @@ inline lose_data()
 	for (n : 0 .. SIZE - 1) { list[n] = 0 }
 	for (k : 1 .. OURS) {
 		record[k] = false; current[k] = false; silent[k] = false; ends[k] = 0; place[k] = 0; done[k] = false;
-		mode[k] = 0; token_of[k] = 0; untaken[k] = 0;
+		mode[k] = 0; token_of[k] = 0; untaken[k] = 0; askers[k] = 0;
 		broken[k] = 2 * (broken[k] != 0);
 		when(phase[k] == WAITING && my_ticket[k] == 0, leave_line(k))
 	}
@@ -1103,7 +1170,11 @@ inline restart()
 			expected[k] = (phase[k] == HOLDING || phase[k] == WAITING && (KEEPS_DATA -> place[k] : my_ticket[k]) != 0);
 			watch[k] = 0)
 	}
-	late_copy = false;
+	for (k : 1 .. 2) {
+		under_way[k] = under_way[k] || told[k];
+		late_copy[k] = false;
+		told[k] = false
+	}
 	one_is_back = false;
 	met = (met -> OTHER : 0);
 	when(!KEEPS_DATA, lose_data());
@@ -1116,6 +1187,8 @@ inline restart()
 #define counts_down(i) (watch[i] > 1 || left[i] > 0 || given[i] > 0)
 #define r_is_busy(i)   (is_alive(i) && phase[i] != OUT && (sent[i] || message[i] != 0 || watch[i] == 1 || \
 	FAIR && phase[i] == HOLDING))
+#define asker_waits(a) (kind[a] == STOP && deadline[a] > 1)
+#define asker_is_busy(a) (under_way[a] || kind[a] == STOP && (told[a] || deadline[a] == 1))
 #define is_late_back(i) (expected[i] && runs(i))
 #define is_first_of_line(i) ((phase[i] == WAITING || phase[i] == LEAVING) && !(missed[i] && hung[i]) && !away[i] && \
 	!is_holder(i))
@@ -1163,12 +1236,15 @@ inline pass_time()
 		age[k] = ((request[k] == ASK || request[k] == RENEW) && age[k] < LEASE -> age[k] + 1 : age[k]);
 		given[k] = (given[k] > 0 && !COUNT_FROM_HEARING -> given[k] - 1 : given[k]);
 		left[k] = (left[k] > 0 -> left[k] - 1 : 0);
+		deaf[k] = (askers[k] != 0 && phase[k] == HOLDING && runs(k) && !stopping[k] -> deaf[k] + 1 : 0);
+		must(heard, deaf[k] <= LEASE);
 		silent[k] = silent[k] || TICKS == 1 && record[k] && phase[k] == WAITING && hung[k];
 		when(left[k] == 0 && phase[k] == HOLDING && !has_former(k), end_client(k, DEAD) /* its guard stops COMMAND */)
 	}
 	field = (ttl == 0 -> 0 : field);
 	for (k : 1 .. OURS) { ends[k] = (ttl == 0 -> 0 : ends[k]) } /* the set has the same time to live as key 1 */
 	for (k : 1 .. IDS) { watch[k] = (watch[k] > 1 && watch[k] != AT_BACK -> watch[k] - 1 : watch[k]) }
+	for (k : 1 .. 2) { deadline[k] = (deadline[k] > 1 -> deadline[k] - 1 : deadline[k]) }
 	lost_left = (lost_left > 0 && !back -> lost_left - 1 : 0);
 	printf("tick: ttl %d, held by %d\n", ttl, field)
 }
@@ -1180,8 +1256,8 @@ proctype clock()
 {
 end:
 	do
-	:: d_step { TICKS == 1 && !any(is_busy) && !any_theirs(r_is_busy) && !under_way && !back &&
-		(ttl > 0 && !is_theirs_alive(field) || turn != 0 && !over || any_of_all(counts_down) ||
+	:: d_step { TICKS == 1 && !any(is_busy) && !any_theirs(r_is_busy) && !any_asker(asker_is_busy) && !back &&
+		(ttl > 0 && !is_theirs_alive(field) || turn != 0 && !over || any_of_all(counts_down) || any_asker(asker_waits) ||
 		 absent == 1 || lost_left > 0 || field == 0 && any(is_waiting)) -> pass_time()
 	}
 	:: d_step { TICKS == 2 && (ttl > 0 && !is_theirs_alive(field) || any(counts_down)) && !any(is_held_up) -> pass_time() }
@@ -1254,7 +1330,7 @@ init
 		do
 		:: k <= OURS -> run fairlock(k); k++
 		:: k > OURS && k <= IDS -> run redisson(k); k++
-		:: k > IDS && k <= IDS + FORCES -> run breaker(); k++
+		:: k > IDS && k <= IDS + ASKERS -> run asker(k - IDS); k++
 		:: else -> break
 		od;
 		k = 0
