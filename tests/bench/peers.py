@@ -125,7 +125,6 @@ class Peer:
     """A tool that runs a command under a lock."""
 
     server = None
-    lease_s = None  # of the next locks; None: the tool's default
     often = True    # takes part in every round, or only in the first
     survives = True  # that others die
     ways = {}       # the options for one of eight slots, for a shared hold, and to be alone beside those
@@ -184,8 +183,7 @@ class Fairlock(Peer):
         return [self.program, command, "--url", f"unix:{self.server.socket}", *words]
 
     def command(self, lock, argv, way=None):
-        lease = ["-l", str(self.lease_s)] if self.lease_s else []
-        return self.does("wrap", *lease, *self.ways.get(way, []), lock, *argv)
+        return self.does("wrap", *self.ways.get(way, []), lock, *argv)
 
     def waiting(self, lock):
         return self.server.call("ZCARD", f"fairlock_queue:{{{lock}}}")
@@ -236,8 +234,7 @@ class Etcdctl(Peer):
         return says("etcdctl", "version")
 
     def command(self, lock, argv, way=None):
-        ttl = [f"--ttl={self.lease_s}"] if self.lease_s else []
-        return ["etcdctl", f"--endpoints=127.0.0.1:{self.server.port}", "lock", *ttl, lock, *argv]
+        return ["etcdctl", f"--endpoints=127.0.0.1:{self.server.port}", "lock", lock, *argv]
 
     def waiting(self, lock):
         return self.server.count(lock) - 1
@@ -246,12 +243,11 @@ class Etcdctl(Peer):
 class Jvm:
     """Client.java of tests/interop."""
 
-    def __init__(self, port, lease_s, folder, number):
+    def __init__(self, port, folder, number):
         self.said, self.count = folder / f"said{number}", 0
         built = f"{os.environ.get('BUILDROOT', 'build')}/interop/{REDISSON}"
-        watchdog = [str(lease_s * 1000)] if lease_s else []
         with open(self.said, "w") as said:
-            self.service = Service(["java", "-cp", f"{built}/client.jar:{built}/lib/*", "fairlock.Client", str(port), *watchdog],
+            self.service = Service(["java", "-cp", f"{built}/client.jar:{built}/lib/*", "fairlock.Client", str(port)],
                                    folder / "log", stdin=subprocess.PIPE, stdout=said, text=True)
         self.ask("connect")
 
@@ -301,9 +297,9 @@ class Redisson(Peer):
         return f"{REDISSON}, {says('java', '-version')}"
 
     def jvm(self, group=None):
-        jvm = self.jvms.get((group, self.lease_s))
+        jvm = self.jvms.get(group)
         if not jvm or jvm.service.poll() is not None:
-            jvm = self.jvms[group, self.lease_s] = Jvm(self.server.port, self.lease_s, self.folder, len(self.jvms))
+            jvm = self.jvms[group] = Jvm(self.server.port, self.folder, len(self.jvms))
         return jvm
 
     def section(self, lock, stamps, number, how_long, way=None, group=None):
