@@ -3,18 +3,18 @@
 import mmap
 import os
 import shutil
-import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
+import resp  # noqa: E402
+from resp import ServerError  # noqa: E402
+
 BEGIN_US = 1_700_000_000_000_000
-
-
-class ServerError(Exception):
-    """The server answered with an error."""
 
 
 class Clock:
@@ -31,58 +31,16 @@ class Clock:
         self.shared[:] = struct.pack("q", us)
 
 
-class Connection:
-    """RESP3. What it is told between answers is in `heard`: (channel, message). Texts are bytes in latin-1."""
+class Connection(resp.Connection):
+    """What it is told between answers is in `heard`: (channel, message)."""
 
     def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
-        self.data, self.at, self.heard, self.out = b"", 0, [], []
+        super().__init__(path, None)
+        self.heard, self.out = [], []
         self.ask("HELLO", "3")
 
     def send(self, *words):
-        parts = [b"*%d\r\n" % len(words)]
-        for word in words:
-            word = word if isinstance(word, bytes) else str(word).encode("latin-1")
-            parts.append(b"$%d\r\n%s\r\n" % (len(word), word))
-        self.out.append(b"".join(parts))
-
-    def line(self):
-        while True:
-            end = self.data.find(b"\r\n", self.at)
-            if end >= 0:
-                line = self.data[self.at : end]
-                self.at = end + 2
-                return line
-            self.more()
-
-    def more(self):
-        got = self.socket.recv(1 << 20)
-        if not got:
-            raise ConnectionError("the server has ended")
-        self.data, self.at = self.data[self.at :] + got, 0
-
-    def value(self):
-        line = self.line()
-        kind, rest = line[:1], line[1:]
-        if kind == b"$":
-            size = int(rest)
-            if size < 0:
-                return None
-            while len(self.data) < self.at + size + 2:
-                self.more()
-            text = self.data[self.at : self.at + size]
-            self.at += size + 2
-            return text.decode("latin-1")
-        if kind == b":":
-            return int(rest)
-        if kind in b"*~>":
-            return [self.value() for _ in range(int(rest))]
-        if kind == b"%":
-            return [self.value() for _ in range(2 * int(rest))]
-        if kind == b"-":
-            return ServerError(rest.decode("latin-1"))
-        return None if kind == b"_" else rest.decode("latin-1")
+        self.out.append(resp.request(words))
 
     def answers(self, count):
         """The answers to the last `count` things that were sent and not read."""
@@ -90,14 +48,11 @@ class Connection:
         self.out = []
         found = []
         while len(found) < count:
-            if self.at == len(self.data):
-                self.more()
-            if self.data[self.at : self.at + 1] == b">":
-                message = self.value()
-                if message[0] == "message":
-                    self.heard.append((message[1], message[2]))
-            else:
-                found.append(self.value())
+            kind, value = self.read_any()
+            if kind != b">":
+                found.append(value)
+            elif value[0] == "message":
+                self.heard.append((value[1], value[2]))
         return found
 
     def ask(self, *words):
@@ -179,7 +134,7 @@ class Servers:
         now = self.connection.ask("TIME")
         for key, ends, content in copy:
             if ends < 0 or ends > int(now[0]) * 1000 + int(now[1]) // 1000:
-                self.connection.ask("RESTORE", key, max(0, ends), content.encode("latin-1"), "ABSTTL")
+                self.connection.ask("RESTORE", key, max(0, ends), content, "ABSTTL")
 
     def stop(self):
         for server in self.server, self.spare:
