@@ -89,5 +89,4 @@ def run(bench):
                 continue
             bench.trial(TABLE, "hand-over", peer, hand_over, bench.waiters, 0 if number else bench.idle_s)
             bench.trial(TABLE, "drain", peer, drain, bench.drain)
-            if peer.survives:
-                bench.trial(TABLE, "dead waiters", peer, dead_waiters, bench.waiters)
+            bench.trial(TABLE, "dead waiters", peer, dead_waiters, bench.waiters)
