@@ -5,7 +5,7 @@ one when some of its steps are taken out. Times are ms by the clients' clock; th
 
 import damage
 import protocol
-from clients import NEVER, Asker, Client, Request
+from clients import NEVER, Client, Request
 from promises import Failure, Promises, demand
 from protocol import Look
 from redisson import Redisson
@@ -285,9 +285,12 @@ class World:
         self.run_other(protocol.forget(request, self))
         self.promises.starts, self.promises.successes = [], []
 
-    def do_stop(self, id, only):
-        self.clients[id] = Asker(self, id, only)
-        self.run_until(self.ms())
+    def do_stop(self, request, only):
+        """Somebody asks the holders to stop, and looks once whether they have."""
+        holds, look_in = protocol.stops(self.run_other(protocol.stop(request, only, [], self)))
+        self.run_until(self.ms() + min(look_in, 10500))
+        if holds:
+            self.run_other(protocol.stop(request, only, holds, self))
 
     def do_show(self):
         """What only looks changes nothing."""
@@ -375,7 +378,7 @@ class World:
         if self.damaged:
             return damage.heal(self)
         ends = self.ms() + 400000 + 60000 * len(self.clients)
-        while self.ms() < ends and any(client.is_busy() for client in self.clients.values() if client.id[0] != "r"):
+        while self.ms() < ends and any(client.is_busy() for client in self.clients.values() if client.ours):
             self.run_until(self.ms() + 1000)
         busy = [client.id for client in self.clients.values() if client.is_busy() and client.id[0] != "r"]
         demand(not busy, "served", f"{busy} are not done: {self.look.list}")
