@@ -102,14 +102,10 @@ install_package() {
 	apt "$@" install /fairlock.deb
 }
 
-booted() {
-	in_root test -d /run/systemd/system
-}
-
 # boot_root: has the root's first process become systemd
 boot_root() {
 	[ ! -e "$ROOT_FOLDER/no-groups" ] || skip "systemd cannot run here: $(<"$ROOT_FOLDER/no-groups")"
-	! booted || return 0
+	! in_root test -d /run/systemd/system || return 0
 	in_root touch /run/boot
 	# shellcheck disable=SC2016
 	wait_until in_root sh -c '[ "$(systemctl is-system-running)" = running ]' || {
