@@ -30,8 +30,7 @@ class World:
         self.promises = Promises(self)
 
     def close(self):
-        if self.memory_full:
-            self.do_memory(False)
+        self.do_memory(False)
         for name in list(self.channels):
             self.servers.connection.send("UNSUBSCRIBE", protocol.channel(name))
         self.servers.connection.ask("PING")
@@ -326,9 +325,7 @@ class World:
     def do_restart(self, how):
         """kept: with its data; old: with what the replica has; lost: without. All connections are gone."""
         self.say(f"the server is restarted, its data {how}")
-        was_full = self.memory_full
-        if was_full:
-            self.do_memory(False)
+        self.do_memory(False)
         self.channels = {}
         for client in self.clients.values():
             client.channels.clear()
@@ -358,8 +355,7 @@ class World:
     def do_damage(self, *what):
         """From here on it is only promised that no script fails, and that the lock can be used in the end."""
         self.damaged = True
-        if self.memory_full:
-            self.do_memory(False)
+        self.do_memory(False)
         self.say(f"damage {what}")
         damage.do(self, *what)
         self.look = self.look_now()
@@ -368,8 +364,7 @@ class World:
 
     def finish(self):
         """All that hung or was cut off goes on; all who wait get the lock in time, and nothing stays."""
-        if self.memory_full:
-            self.do_memory(False)
+        self.do_memory(False)
         for client in self.clients.values():
             if client.alive and not client.awake:
                 client.wake()
