@@ -8,7 +8,7 @@ from processes import kill, pss_kb, wait_until
 TABLE = "Locks"
 WORK_US = 5000  # long enough for the last section to be cleaned up
 LIMIT_S = 60
-LEASE_S, RECOVERY_S = 3, 15  # of a holder that dies; for the next one to start
+RECOVERY_S = 15  # for the next one to start behind those that died
 
 
 def inversions(numbers):
@@ -63,28 +63,6 @@ def note_missing(results, case, peer, times, count):
         results.note(TABLE, case, peer.name, f"{len(times)} of {count} in {LIMIT_S} s")
 
 
-def note_recovery(results, case, peer, since_ns, start):
-    results.add(TABLE, case, peer.name, (start - since_ns) / 1e9 if start else RECOVERY_S)
-    if not start:
-        results.note(TABLE, case, peer.name, f"not within {RECOVERY_S} s")
-    elif start < since_ns:
-        results.note(TABLE, case, peer.name, "OVERLAP")
-
-
-def dead_holder(results, folder, peer):
-    """Kills the holder with all that it started, as if its machine was lost: nothing is left that could give the lock back."""
-    peer.lease_s = LEASE_S
-    try:
-        with Crowd(peer, folder) as crowd:
-            crowd.hold()
-            crowd.join(1, 0)
-            killed = time.monotonic_ns()
-            kill(crowd.pids(crowd.holders))
-            note_recovery(results, "start after a dead holder: s", peer, killed, crowd.started(1, RECOVERY_S))
-    finally:
-        peer.lease_s = None
-
-
 def dead_waiters(results, folder, peer, count):
     """Kills all that wait before the last one."""
     with Crowd(peer, folder) as crowd:
@@ -95,7 +73,13 @@ def dead_waiters(results, folder, peer, count):
         wait_until(lambda: all(waiter.ended() for waiter in crowd.waiters[:-1]))
         time.sleep(0.3)
         released = crowd.release()
-        note_recovery(results, f"start behind {count} dead: s", peer, released, crowd.started(count + 1, RECOVERY_S))
+        start = crowd.started(count + 1, RECOVERY_S)
+    case = f"start behind {count} dead: s"
+    results.add(TABLE, case, peer.name, (start - released) / 1e9 if start else RECOVERY_S)
+    if not start:
+        results.note(TABLE, case, peer.name, f"not within {RECOVERY_S} s")
+    elif start < released:
+        results.note(TABLE, case, peer.name, "OVERLAP")
 
 
 def run(bench):
@@ -105,6 +89,4 @@ def run(bench):
                 continue
             bench.trial(TABLE, "hand-over", peer, hand_over, bench.waiters, 0 if number else bench.idle_s)
             bench.trial(TABLE, "drain", peer, drain, bench.drain)
-            if peer.survives:
-                bench.trial(TABLE, "dead holder", peer, dead_holder)
-                bench.trial(TABLE, "dead waiters", peer, dead_waiters, bench.waiters)
+            bench.trial(TABLE, "dead waiters", peer, dead_waiters, bench.waiters)

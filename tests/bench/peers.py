@@ -5,18 +5,16 @@ with Redisson.
 """
 
 import base64
-import itertools
 import json
 import os
 import pathlib
-import re
 import shutil
 import socket
 import subprocess
 import sys
 import urllib.request
 
-from processes import PROGRAMS, Process, Service, timed, wait_until
+from processes import PROGRAMS, Process, Service, wait_until
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "lib"))
@@ -25,7 +23,6 @@ import resp  # noqa: E402
 REDISSON = "4.7.0"
 # What clients of Redis send while they wait, and that no script calls.
 REQUESTS = {"eval", "evalsha", "hello", "ping", "subscribe", "ssubscribe"}
-OWNER = re.compile(r"[0-9a-f-]{36}:\d+")
 
 
 class Missing(Exception):
@@ -78,9 +75,6 @@ class Redis:
         self.call("CONFIG", "SET", "slowlog-log-slower-than", -1)
         return [(entry[2], entry[3]) for entry in sorted(entries) if entry[3][0].lower() in REQUESTS]
 
-    def requests_of(self, act):
-        return [words for _, words in self.heard(act)]
-
     def calls(self):
         """Counts the requests of clients, without the calls of scripts."""
         stats = self.call("INFO", "commandstats").split("\r\n")
@@ -125,9 +119,7 @@ class Peer:
     """A tool that runs a command under a lock."""
 
     server = None
-    lease_s = None  # of the next locks; None: the tool's default
     often = True    # takes part in every round, or only in the first
-    survives = True  # that others die
     ways = {}       # the options for one of eight slots, for a shared hold, and to be alone beside those
 
     def __init__(self, folder):
@@ -184,43 +176,10 @@ class Fairlock(Peer):
         return [self.program, command, "--url", f"unix:{self.server.socket}", *words]
 
     def command(self, lock, argv, way=None):
-        lease = ["-l", str(self.lease_s)] if self.lease_s else []
-        return self.does("wrap", *lease, *self.ways.get(way, []), lock, *argv)
+        return self.does("wrap", *self.ways.get(way, []), lock, *argv)
 
     def waiting(self, lock):
         return self.server.call("ZCARD", f"fairlock_queue:{{{lock}}}")
-
-    def as_program(self, name, requests):
-        """The words that have relay send these requests, and read the answers."""
-        path = self.folder / name
-        path.write_bytes(b"".join(map(resp.request, requests)))
-        answers = sum(len(words) - 1 if words[0].lower() == "subscribe" else 1 for words in requests)
-        return [str(PROGRAMS / "relay"), self.server.socket, str(path), str(answers)]
-
-
-class Relay(Fairlock):
-    """Processes that send the requests of a wrap, and do nothing else: see relay.c."""
-
-    name = "relay: the requests of wrap"
-    survives = False
-    ways = {}
-
-    def set_up(self):
-        super().set_up()
-        self.numbers = itertools.count(1)
-        wrap = super().command("relayed", ["true"])
-        timed(wrap)  # the server knows the scripts now
-        *self.ask, self.release = self.server.requests_of(lambda: timed(wrap))
-
-    def command(self, lock, argv, way=None):
-        number = next(self.numbers)
-
-        def own(words):
-            return [OWNER.sub(lambda owner: f"{number:08d}{owner[0][8:]}", word).replace("relayed", lock) for word in words]
-
-        ask = self.as_program(f"ask{number}", map(own, self.ask))
-        release = self.as_program(f"release{number}", [own(self.release)])
-        return [*ask, release[2], *argv]
 
 
 class Etcdctl(Peer):
@@ -236,8 +195,7 @@ class Etcdctl(Peer):
         return says("etcdctl", "version")
 
     def command(self, lock, argv, way=None):
-        ttl = [f"--ttl={self.lease_s}"] if self.lease_s else []
-        return ["etcdctl", f"--endpoints=127.0.0.1:{self.server.port}", "lock", *ttl, lock, *argv]
+        return ["etcdctl", f"--endpoints=127.0.0.1:{self.server.port}", "lock", lock, *argv]
 
     def waiting(self, lock):
         return self.server.count(lock) - 1
@@ -246,12 +204,11 @@ class Etcdctl(Peer):
 class Jvm:
     """Client.java of tests/interop."""
 
-    def __init__(self, port, lease_s, folder, number):
+    def __init__(self, port, folder, number):
         self.said, self.count = folder / f"said{number}", 0
         built = f"{os.environ.get('BUILDROOT', 'build')}/interop/{REDISSON}"
-        watchdog = [str(lease_s * 1000)] if lease_s else []
         with open(self.said, "w") as said:
-            self.service = Service(["java", "-cp", f"{built}/client.jar:{built}/lib/*", "fairlock.Client", str(port), *watchdog],
+            self.service = Service(["java", "-cp", f"{built}/client.jar:{built}/lib/*", "fairlock.Client", str(port)],
                                    folder / "log", stdin=subprocess.PIPE, stdout=said, text=True)
         self.ask("connect")
 
@@ -301,9 +258,9 @@ class Redisson(Peer):
         return f"{REDISSON}, {says('java', '-version')}"
 
     def jvm(self, group=None):
-        jvm = self.jvms.get((group, self.lease_s))
+        jvm = self.jvms.get(group)
         if not jvm or jvm.service.poll() is not None:
-            jvm = self.jvms[group, self.lease_s] = Jvm(self.server.port, self.lease_s, self.folder, len(self.jvms))
+            jvm = self.jvms[group] = Jvm(self.server.port, self.folder, len(self.jvms))
         return jvm
 
     def section(self, lock, stamps, number, how_long, way=None, group=None):
@@ -318,4 +275,4 @@ class Redisson(Peer):
         super().end()
 
 
-PEERS = (Flock, Fairlock, Relay, Etcdctl, Redisson)
+PEERS = (Flock, Fairlock, Etcdctl, Redisson)

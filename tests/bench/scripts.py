@@ -10,12 +10,13 @@ import time
 import uuid
 
 import resp
-from peers import OWNER, Fairlock, Redisson
+from peers import Fairlock, Redisson
 from processes import timed
 
 TABLE, NAME, SLOT = "On the server", "bench", "word"
 RATE = "grants and releases in a second"
 LOCKS = 50
+OWNER = re.compile(r"[0-9a-f-]{36}:\d+")
 FILLED = 1000  # entries of Redisson's keys that one request makes
 
 
@@ -25,7 +26,7 @@ class Replay:
     def __init__(self, server, acts):
         acts()  # the server knows the scripts now
         self.server = server
-        self.acquire, self.release = [words for words in server.requests_of(acts) if words[0].lower() == "evalsha"]
+        self.acquire, self.release = [words for _, words in server.heard(acts) if words[0].lower() == "evalsha"]
 
     @staticmethod
     def own(words, owner, name=NAME):

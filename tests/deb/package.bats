@@ -4,11 +4,6 @@
 load ../lib/helpers
 load root
 
-setup_file() {
-	PACKAGE=$(realpath "$BUILD"/fairlock_*.deb)
-	export PACKAGE
-}
-
 # works_for USER: wrap takes a lock on the private server of this user, and status shows it
 works_for() {
 	run -0 in_root su - "$1" -c 'fairlock wrap -u local: job -- echo "hi, $USER"'

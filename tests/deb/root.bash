@@ -6,6 +6,7 @@ if [ -z "${SUITE:-}" ]; then
 	SUITE=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 fi
 DEBIAN_ROOT=$BUILDROOT/deb-root/$SUITE/root
+PACKAGE=$(echo "$BUILD"/fairlock_*.deb)
 
 # enter_own_groups: moves this shell into a new control group below its own, in each hierarchy,
 # because systemd takes over the group in which it is started
@@ -101,14 +102,10 @@ install_package() {
 	apt "$@" install /fairlock.deb
 }
 
-booted() {
-	in_root test -d /run/systemd/system
-}
-
 # boot_root: has the root's first process become systemd
 boot_root() {
 	[ ! -e "$ROOT_FOLDER/no-groups" ] || skip "systemd cannot run here: $(<"$ROOT_FOLDER/no-groups")"
-	! booted || return 0
+	! in_root test -d /run/systemd/system || return 0
 	in_root touch /run/boot
 	# shellcheck disable=SC2016
 	wait_until in_root sh -c '[ "$(systemctl is-system-running)" = running ]' || {
@@ -116,4 +113,22 @@ boot_root() {
 		in_root journalctl --no-pager -b
 		return 1
 	} >&2
+}
+
+# begin_journal: what units say from now on is of this test
+begin_journal() { in_root sh -c 'rm -f /run/cursor; journalctl --sync; journalctl --cursor-file=/run/cursor >/dev/null'; }
+
+# said UNIT: prints the journal's lines by it and about it, of this test
+said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run/cursor)" -o cat -u "$1"' sh "$1"; }
+
+main_pid() { in_root systemctl show -p MainPID --value fairlock-server; }
+
+is_active() { in_root systemctl is-active fairlock-server; }
+
+# restarts COMMAND...: succeeds if this restarts fairlock-server
+restarts() {
+	local before
+
+	before=$(main_pid)
+	"$@" && is_active && [ "$(main_pid)" != "$before" ]
 }

@@ -8,8 +8,6 @@ SOCKET=/run/fairlock/socket
 DATA=/var/lib/fairlock-server
 
 setup_file() {
-	PACKAGE=$(realpath "$BUILD"/fairlock_*.deb)
-	export PACKAGE
 	[ -z "$(why_no_root)" ] || return 0 # setup skips
 	new_root
 	apt --no-install-recommends install man-db redis-server systemd
@@ -25,15 +23,12 @@ setup() {
 	boot_root
 	in_root rm -f /etc/fairlock-server.conf
 	put_in_root /etc/fairlock.conf <<<"url = unix:$SOCKET"
-	in_root sh -c 'rm -f /run/cursor; journalctl --sync; journalctl --cursor-file=/run/cursor >/dev/null'
+	begin_journal
 }
 
 teardown() {
-	[ -z "$ROOT_PID" ] || [ -n "$BATS_TEST_COMPLETED" ] || said
+	[ -z "$ROOT_PID" ] || [ -n "$BATS_TEST_COMPLETED" ] || said fairlock-server
 }
-
-# said: prints the journal's lines by the server and about it, of this test
-said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run/cursor)" -o cat -u fairlock-server'; }
 
 # start: starts the server without data of another test
 start() {
@@ -41,8 +36,6 @@ start() {
 	in_root rm -rf "$DATA"
 	in_root systemctl start fairlock-server
 }
-
-main_pid() { in_root systemctl show -p MainPID --value fairlock-server; }
 
 # as USER COMMAND: runs this line as this user
 as() { in_root su - "$1" -c "$2"; }
@@ -59,7 +52,7 @@ as() { in_root su - "$1" -c "$2"; }
 	run -0 in_root getent group fairlock
 	assert_output --regexp ':ann$'
 	in_root systemctl stop fairlock-server
-	run -3 in_root systemctl is-active fairlock-server
+	run -3 is_active
 	run -1 in_root systemctl is-enabled fairlock-server
 	assert_output disabled
 }
@@ -70,7 +63,7 @@ as() { in_root su - "$1" -c "$2"; }
 	line=$(sed -n 's/^\.Ic \(systemctl .* fairlock-server\)$/\1/p' "$TESTS_DIR/../man/fairlock-server.8")
 	[ -n "$line" ]
 	run -0 as root "$line"
-	in_root systemctl is-active fairlock-server
+	is_active
 	in_root systemctl is-enabled fairlock-server
 	run -0 in_root stat -c '%U %G' "/proc/$(main_pid)"
 	assert_output 'fairlock fairlock'
@@ -143,7 +136,7 @@ waits() { [ "$(as ann 'fairlock queue --raw --noheadings -o PRESENT job')" = yes
 	run -1 in_root systemctl start fairlock-server
 	run -0 in_root systemctl show -p ActiveState -p ExecMainStatus --value fairlock-server
 	assert_equal "$(sort <<<"$output" | paste -sd ' ')" '78 failed' # to be started again would be "activating"
-	run -0 said
+	run -0 said fairlock-server
 	assert_line 'fairlock-server: cannot serve the url in /etc/fairlock.conf: it has no password: write redis://:PASSWORD@HOST'
 }
 
@@ -172,34 +165,26 @@ waits() { [ "$(as ann 'fairlock queue --raw --noheadings -o PRESENT job')" = yes
 }
 
 @test "an update of Redis restarts fairlock-server, so that it runs the new program" {
-	local before
-
 	start
 	as ann 'fairlock acquire --lease 1h job'
-	before=$(main_pid)
-	apt --reinstall install redis-server
-	in_root systemctl is-active fairlock-server
-	[ "$(main_pid)" != "$before" ]
+	restarts apt --reinstall install redis-server
 	as ann 'fairlock status -q job'
 	in_root systemctl stop fairlock-server
 	apt --reinstall install redis-server
-	run -3 in_root systemctl is-active fairlock-server
+	run -3 is_active
 }
 
 @test "an update of the package restarts fairlock-server, removing it stops it, and purging it removes the data" {
-	local before
+	local pid
 
 	start
 	as ann 'fairlock acquire --lease 1h job'
-	before=$(main_pid)
-	in_root dpkg -i /fairlock.deb
-	in_root systemctl is-active fairlock-server
-	[ "$(main_pid)" != "$before" ]
+	restarts in_root dpkg -i /fairlock.deb
 	as ann 'fairlock status -q job'
 	in_root systemctl enable fairlock-server
-	before=$(main_pid)
+	pid=$(main_pid)
 	in_root dpkg -r fairlock
-	in_root test ! -e "/proc/$before"
+	in_root test ! -e "/proc/$pid"
 	in_root test -e "$DATA/appendonlydir"
 	in_root dpkg -P fairlock
 	in_root test ! -e "$DATA"

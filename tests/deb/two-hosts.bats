@@ -15,8 +15,6 @@ until [ -e go ]; do touch lives; sleep 0.05; done'
 setup_file() {
 	local host
 
-	PACKAGE=$(realpath "$BUILD"/fairlock_*.deb)
-	export PACKAGE
 	[ -z "$(why_no_root)" ] || return 0 # setup skips
 	for host in lock1 web1; do
 		new_root

@@ -17,8 +17,6 @@ stay
 exit "$(cat /etc/status)"'
 
 setup_file() {
-	PACKAGE=$(realpath "$BUILD"/fairlock_*.deb)
-	export PACKAGE
 	[ -z "$(why_no_root)" ] || return 0 # setup skips
 	new_root
 	install_package
@@ -42,7 +40,7 @@ setup() {
 	redis FLUSHALL
 	redis ACL SETUSER default resetpass '>secret'
 	start names.target
-	in_root sh -c 'rm -f /run/cursor; journalctl --sync; journalctl --cursor-file=/run/cursor >/dev/null'
+	begin_journal
 }
 
 teardown() {
@@ -64,9 +62,6 @@ in_state() { [ "$(state "$1")" = "$2" ]; }
 started() { [ "$(said "$1" | grep -c '^started as ')" = "$2" ]; }
 
 is_free() { [ "$(in_root env REDISCLI_AUTH=secret redis-cli EXISTS "$1")" = 0 ]; }
-
-# said UNIT: prints the journal's lines by it and about it, of this test
-said() { in_root sh -c 'journalctl --sync; journalctl --after-cursor="$(cat /run/cursor)" -o cat -u "$1"' sh "$1"; }
 
 @test "systemd-analyze verify finds no mistake in the example units" {
 	run -0 in_root sh -c "systemd-analyze verify --man=yes $EXAMPLES/*.service $EXAMPLES/*.timer"

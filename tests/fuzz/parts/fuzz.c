@@ -28,28 +28,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Prints the output on standard error, for the developer who repeats the input. */
-static void show_output(void)
-{
-	fputs("standard output: ", stderr);
-	for (size_t i = 0; i < output_length; i++) {
-		const unsigned char c = (unsigned char)output[i];
-
-		if (c >= ' ' && c < 0x7f && c != '\\')
-			putc(c, stderr);
-		else
-			fprintf(stderr, "\\x%02x", c);
-	}
-	putc('\n', stderr);
-}
-
 void fuzz_holds(bool holds, const char *file, int line, const char *what)
 {
 	if (holds)
 		return;
+	fflush(stdout);
 	if (output)
-		show_output();
-	fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, what);
+		fwrite(output, 1, output_length, stderr); /* for whoever repeats the input */
+	fprintf(stderr, "\n%s:%d: does not hold: %s\n", file, line, what);
 	abort();
 }
 

@@ -102,7 +102,7 @@ class Chance:
         return None
 
     def redisson(self, world):
-        theirs = [client.id for client in world.clients.values() if client.id[0] == "r" and client.is_busy()]
+        theirs = [client.id for client in world.clients.values() if not client.ours and client.is_busy()]
         if len(theirs) < self.redissons or self.maybe(10):
             options = {"age": self.one(self.ages), "runs": self.one(RUNS), "delay": self.one(self.delays), "patience": self.one(PATIENCE)}
             if self.maybe(20):

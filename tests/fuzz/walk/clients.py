@@ -20,20 +20,12 @@ class Request:
 
 
 class Party:
-    """Whoever sends requests. What all have is here, as that of one that asks for nothing."""
+    """Whoever sends requests. What promises.py asks of each is here, as that of a client of Redisson's."""
 
-    ours, owner, place, newest, kind, inherited, period, gone, delay = False, None, None, False, "", (), "", None, 0
+    ours, place, newest, kind, inherited, period, gone = False, None, False, "", (), "", None
     joined, confirmed, arrived, gave_up_at = -1, -1, NEVER, -1
     displaced, was_away, broken, is_awaited, ended = False, False, False, False, None
     alive, awake, connected = True, True, True
-
-    def counts(self, now):
-        """It believes that it holds the lock."""
-        return False
-
-    def is_ready(self, promises):
-        """It waits, and nothing excuses that somebody goes before it."""
-        return False
 
     def is_busy(self):
         return self.alive and self.state != "over"
@@ -342,54 +334,14 @@ class Client(Party):
     # For the checks
 
     def counts(self, now):
+        """It believes that it holds the lock."""
         return self.alive and self.state == "holds" and now < self.deadline
 
     def is_ready(self, promises):
+        """It waits, and nothing excuses that somebody goes before it."""
         return (self.alive and self.awake and self.connected and self.state == "waits" and self.place is not None and
                 self.joined > promises.disturbed and not self.gone and self.world.ms() - self.seen < SEEN_MS)
 
     def is_busy(self):
         return self.alive and self.state != "over" and not (self.state == "holds" and not self.connected and
                                                             self.world.ms() >= self.deadline)
-
-
-class Asker(Party):
-    """release --stop: asks the holders to stop, and waits until their holds are over."""
-
-    def __init__(self, world, id, only):
-        self.world, self.id, self.only, self.holds, self.targets = world, id, only, [], None
-        self.state, self.told, self.ask_at, self.channels = "asks", [], world.ms(), set()
-        world.listen(self, id)
-
-    def due(self):
-        if not self.alive or not self.awake or self.state == "over":
-            return NEVER
-        return min([self.ask_at] + [told[0] for told in self.told[:1]])
-
-    def step(self):
-        self.told = []
-        first = self.targets is None
-        if first:
-            self.targets = [other for other in self.world.clients.values()
-                            if other.owner in self.world.look.holders and self.only in ("", other.owner)]
-        words = protocol.stop(self.id, self.only, self.holds, first, self.world)
-        answer = self.world.run_other(words)
-        self.holds, what, in_ms = protocol.stops(answer)
-        self.ask_at = self.world.ms() + max(10, min(in_ms, 10500))
-        if not self.holds or not first and set(what) <= {"alone", "by hand"}:
-            self.over()
-        elif set(what) <= {"alone", "by hand"}:
-            self.over()
-
-    def over(self):
-        self.state = "over"
-        self.world.hush(self)
-
-    def restarted(self, back_ms):
-        if self.state != "over":
-            self.ask_at = self.world.ms() + back_ms
-            self.world.listen(self, self.id)
-
-    def kill(self, lost):
-        self.over()
-        self.alive = False

@@ -59,10 +59,6 @@ def renew(p):
     return "renew", words, p.mode != "x"
 
 
-def renew_by_hand(request, owner, lease):
-    return "renew", [owner, request, "", lease, "", "", "", 0, "x"], False
-
-
 def release(p, again, unused, status, cause):
     words = [p.owner, p.id, "unused" if unused else "own", "", "1" if again else "0", p.min_hold, p.strays, status, cause, ""]
     return "release", words, p.mode != "x"
@@ -93,8 +89,8 @@ def forget(request, world):
     return "release", ["", request, "forget", "", "0", "", 0, "", "", ""], False
 
 
-def stop(request, only, holds, is_first, world):
-    words = ["", request, "stop", "", "0" if is_first else "1", "", 0, "", "", only, "by " + request, "\n".join(holds)]
+def stop(request, only, holds, world):
+    words = ["", request, "stop", "", "1" if holds else "0", "", 0, "", "", only, "by " + request, "\n".join(holds)]
     return "release", words, True
 
 
@@ -135,11 +131,9 @@ def answer(script, value):
 
 
 def stops(found):
-    """Of the answer to `stop`: the holds that are not over, as the next request has to name them; their kinds; and in how
-    many ms to look again."""
+    """Of the answer to `stop`: the holds that are not over, as the next request has to name them; in how many ms to look again."""
     holds = found["rest"] if found["is"] == "stops" else []
-    look_in = min([hold[1] for hold in holds if hold[1] >= 0], default=10500)
-    return [hold[3] for hold in holds], [hold[0] for hold in holds], look_in
+    return [hold[3] for hold in holds], min([hold[1] for hold in holds if hold[1] >= 0], default=10500)
 
 
 # Messages

@@ -5,7 +5,7 @@ one when some of its steps are taken out. Times are ms by the clients' clock; th
 
 import damage
 import protocol
-from clients import NEVER, Asker, Client, Request
+from clients import NEVER, Client, Request
 from promises import Failure, Promises, demand
 from protocol import Look
 from redisson import Redisson
@@ -30,8 +30,7 @@ class World:
         self.promises = Promises(self)
 
     def close(self):
-        if self.memory_full:
-            self.do_memory(False)
+        self.do_memory(False)
         for name in list(self.channels):
             self.servers.connection.send("UNSUBSCRIBE", protocol.channel(name))
         self.servers.connection.ask("PING")
@@ -285,9 +284,12 @@ class World:
         self.run_other(protocol.forget(request, self))
         self.promises.starts, self.promises.successes = [], []
 
-    def do_stop(self, id, only):
-        self.clients[id] = Asker(self, id, only)
-        self.run_until(self.ms())
+    def do_stop(self, request, only):
+        """Somebody asks the holders to stop, and looks once whether they have."""
+        holds, look_in = protocol.stops(self.run_other(protocol.stop(request, only, [], self)))
+        self.run_until(self.ms() + min(look_in, 10500))
+        if holds:
+            self.run_other(protocol.stop(request, only, holds, self))
 
     def do_show(self):
         """What only looks changes nothing."""
@@ -323,9 +325,7 @@ class World:
     def do_restart(self, how):
         """kept: with its data; old: with what the replica has; lost: without. All connections are gone."""
         self.say(f"the server is restarted, its data {how}")
-        was_full = self.memory_full
-        if was_full:
-            self.do_memory(False)
+        self.do_memory(False)
         self.channels = {}
         for client in self.clients.values():
             client.channels.clear()
@@ -355,8 +355,7 @@ class World:
     def do_damage(self, *what):
         """From here on it is only promised that no script fails, and that the lock can be used in the end."""
         self.damaged = True
-        if self.memory_full:
-            self.do_memory(False)
+        self.do_memory(False)
         self.say(f"damage {what}")
         damage.do(self, *what)
         self.look = self.look_now()
@@ -365,8 +364,7 @@ class World:
 
     def finish(self):
         """All that hung or was cut off goes on; all who wait get the lock in time, and nothing stays."""
-        if self.memory_full:
-            self.do_memory(False)
+        self.do_memory(False)
         for client in self.clients.values():
             if client.alive and not client.awake:
                 client.wake()
@@ -375,7 +373,7 @@ class World:
         if self.damaged:
             return damage.heal(self)
         ends = self.ms() + 400000 + 60000 * len(self.clients)
-        while self.ms() < ends and any(client.is_busy() for client in self.clients.values() if client.id[0] != "r"):
+        while self.ms() < ends and any(client.is_busy() for client in self.clients.values() if client.ours):
             self.run_until(self.ms() + 1000)
         busy = [client.id for client in self.clients.values() if client.is_busy() and client.id[0] != "r"]
         demand(not busy, "served", f"{busy} are not done: {self.look.list}")
