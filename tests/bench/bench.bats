@@ -8,13 +8,15 @@ setup() {
 	export RESULTS=$BATS_TEST_TMPDIR/results
 }
 
-@test 'bench measures fairlock and flock in every way' {
-	run -0 --separate-stderr "$TESTS_DIR/bench/run" --quick --peers flock,fairlock 2
+@test 'bench measures fairlock, flock and the least programs in every way' {
+	run -0 --separate-stderr "$TESTS_DIR/bench/run" --quick --peers flock,fairlock,relay 2
 	refute_line --partial FAILED
+	assert_line --regexp '^[|] relay: the requests of wrap [|] [0-9]'
 	# no cell is empty
 	assert_line --regexp '^[|] fairlock [|]( [0-9][^|]* [|]){7}$'
 	run -0 awk -F '\t' '{ print $1 "," $3 }' "$RESULTS/samples.tsv"
-	for name in 'Slots and shared holds,'{flock,fairlock} 'On the server,'{fairlock,'one of 8 slots','a slot of another name'}; do
+	for name in 'Short commands,'{acquire,release,'a PING','the requests of acquire','the requests of release'} \
+		'Slots and shared holds,'{flock,fairlock} 'On the server,'{fairlock,'one of 8 slots','a slot of another name'}; do
 		assert_line "$name"
 	done
 	run -0 awk -F '\t' '$2 == "out of order: %" && $3 == "fairlock" && $4 != 0' "$RESULTS/samples.tsv"

@@ -86,7 +86,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="only to see that it runs")
     parser.add_argument("--only", default=",".join(MEASURES))
-    parser.add_argument("--peers", help="flock,fairlock,etcdctl,redisson")
+    parser.add_argument("--peers", help="flock,fairlock,relay,etcdctl,redisson")
     parser.add_argument("rounds", type=int, nargs="?", default=300)
     words = parser.parse_args()
     gc.disable()

@@ -6,7 +6,6 @@ usage: BUILD=build SERVER=redis-server tests/bench/builds.py ROUNDS FAIRLOCK FAI
 
 import pathlib
 import random
-import shutil
 import statistics
 import sys
 import tempfile
@@ -16,20 +15,20 @@ from peers import Fairlock
 from processes import timed
 from results import Results
 
-COMMANDS = (["wrap", "job", "true"], ["acquire", "-q", "other"], ["release", "--force", "-q", "other"], ["status", "job"])
+COMMANDS = (["wrap", "job", "true"], ["acquire", "-q", "other"], ["status", "job"])
 CROWD_ROUNDS = 20
 
 
 class Build(Fairlock):
     def __init__(self, program, folder):
-        self.name = program
+        self.name = self.program = program
         super().__init__(folder)
-        self.program = shutil.copy(program, folder / "fairlock")  # see README.md
 
 
 def shots(results, folder, build):
     for command, *words in COMMANDS:
         results.add("Commands", f"{command}: ms", build.name, timed(build.does(command, *words)))
+    build.server.call("DEL", "other")
     results.add("Commands", "wrap: ms", "flock", timed(["flock", str(folder / "flock"), "true"]))
 
 

@@ -89,4 +89,5 @@ def run(bench):
                 continue
             bench.trial(TABLE, "hand-over", peer, hand_over, bench.waiters, 0 if number else bench.idle_s)
             bench.trial(TABLE, "drain", peer, drain, bench.drain)
-            bench.trial(TABLE, "dead waiters", peer, dead_waiters, bench.waiters)
+            if peer.survives:
+                bench.trial(TABLE, "dead waiters", peer, dead_waiters, bench.waiters)

@@ -5,16 +5,18 @@ with Redisson.
 """
 
 import base64
+import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import urllib.request
 
-from processes import PROGRAMS, Process, Service, wait_until
+from processes import PROGRAMS, Process, Service, timed, wait_until
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "lib"))
@@ -23,6 +25,7 @@ import resp  # noqa: E402
 REDISSON = "4.7.0"
 # What clients of Redis send while they wait, and that no script calls.
 REQUESTS = {"eval", "evalsha", "hello", "ping", "subscribe", "ssubscribe"}
+OWNER = re.compile(r"[0-9a-f-]{36}:\d+")
 
 
 class Missing(Exception):
@@ -120,6 +123,7 @@ class Peer:
 
     server = None
     often = True    # takes part in every round, or only in the first
+    survives = True  # that others die
     ways = {}       # the options for one of eight slots, for a shared hold, and to be alone beside those
 
     def __init__(self, folder):
@@ -180,6 +184,38 @@ class Fairlock(Peer):
 
     def waiting(self, lock):
         return self.server.call("ZCARD", f"fairlock_queue:{{{lock}}}")
+
+    def as_program(self, name, requests):
+        """The words that have relay send these requests, and read the answers."""
+        path = self.folder / name
+        path.write_bytes(b"".join(map(resp.request, requests)))
+        answers = sum(len(words) - 1 if words[0].lower() == "subscribe" else 1 for words in requests)
+        return [str(PROGRAMS / "relay"), self.server.socket, str(path), str(answers)]
+
+
+class Relay(Fairlock):
+    """Processes that send the requests of a wrap, and do nothing else: see relay.c."""
+
+    name = "relay: the requests of wrap"
+    survives = False
+    ways = {}
+
+    def set_up(self):
+        super().set_up()
+        self.numbers = itertools.count(1)
+        wrap = super().command("relayed", ["true"])
+        timed(wrap)  # the server knows the scripts now
+        *self.ask, self.release = self.server.requests_of(lambda: timed(wrap))
+
+    def command(self, lock, argv, way=None):
+        number = next(self.numbers)
+
+        def own(words):
+            return [OWNER.sub(lambda owner: f"{number:08d}{owner[0][8:]}", word).replace("relayed", lock) for word in words]
+
+        ask = self.as_program(f"ask{number}", map(own, self.ask))
+        release = self.as_program(f"release{number}", [own(self.release)])
+        return [*ask, release[2], *argv]
 
 
 class Etcdctl(Peer):
@@ -275,4 +311,4 @@ class Redisson(Peer):
         super().end()
 
 
-PEERS = (Flock, Fairlock, Etcdctl, Redisson)
+PEERS = (Flock, Fairlock, Relay, Etcdctl, Redisson)

@@ -10,13 +10,12 @@ import time
 import uuid
 
 import resp
-from peers import Fairlock, Redisson
+from peers import OWNER, Fairlock, Redisson
 from processes import timed
 
 TABLE, NAME, SLOT = "On the server", "bench", "word"
 RATE = "grants and releases in a second"
 LOCKS = 50
-OWNER = re.compile(r"[0-9a-f-]{36}:\d+")
 FILLED = 1000  # entries of Redisson's keys that one request makes
 
 
