@@ -63,10 +63,9 @@ end
 
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.
 local function note_success(hold)
-	local started, before = math.min(hold.since or now, hold.token or now, now), number(match(lock.ok, '^%d+'))
+	local started, before = math.min(hold.since or now, hold.token or now, now), numbers(lock.ok)
 	if hold.mode ~= 'x' and (before or MOST) <= now then
 		started = math.max(started, before) -- one that was started later may have ended sooner
 	end
-	lock.ok = columns(2, started, now)
-	note('HSET', STATE, 'ok', lock.ok)
+	save('ok', started, now)
 end

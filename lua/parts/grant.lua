@@ -11,6 +11,20 @@ local function introduce()
 	end
 end
 
+local function forget_turn()
+	if lock.turn ~= '' then
+		lock.turn = ''
+		call('HDEL', STATE, 'turn')
+	end
+end
+
+-- From now on the last token that was given is this one at least.
+local function raise_token(token)
+	introduce()
+	lock.token = math.max(lock.token, token)
+	call('HSET', STATE, 'token', int(lock.token))
+end
+
 -- Gives the lease of a hold this time to live, ms.
 local function set_ttl(hold, ttl)
 	hold.ends = now + ttl
@@ -53,7 +67,7 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	set_ttl(hold, ttl)
 	if string.sub(entry, 1, 1) == 'w' then
 		-- written down before it is started, so that no start is missed
-		local last, recall = match(lock.start, '^(%S+) .* (%S+)$')
+		local last, _, _, recall = numbers(lock.start)
 		lock.start = columns(4, now, lock.token, last, recall)
 	end
 	call('HSET', STATE, 'token', int(lock.token), 'holder', lock.field, 'h:' .. id, hold_text(hold),
@@ -61,10 +75,7 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
-	if lock.turn ~= '' then
-		call('HDEL', STATE, 'turn')
-		lock.turn = ''
-	end
+	forget_turn()
 	if remember then -- else there is no period
 		remember(period)
 	end

@@ -120,9 +120,9 @@ end
 -- ends. Our hash, if somebody deleted it, must know again which slots all holders have, or their leases
 -- must have ended.
 local function free_slot(want)
-	local count, names, pages = count_of(want), {}, {} -- of owners, by the first slot
-	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
-	local is_known, holders, free, soonest = not lock.is_new and known_at <= now, 0, nil, MOST
+	local _, _, known_at = numbers(lock.lost)
+	local is_known, holders, free, soonest = not lock.is_new and (known_at or 0) <= now, 0, nil, MOST
+	local count, names = count_of(want), {}
 	for name in string.gmatch(count and '' or string.sub(want, 2), '[^,]+') do
 		names[#names + 1] = name
 	end
@@ -132,24 +132,22 @@ local function free_slot(want)
 		for i = first, math.min(count, first + CHUNK - 1) do
 			fields[#fields + 1] = 's:' .. (names[i] or i)
 		end
-		pages[first] = call('HMGET', STATE, unpack(fields))
-		for i, owner in ipairs(pages[first]) do
+		local ids = call('HMGET', STATE, unpack(fields))
+		for i, owner in ipairs(ids) do
 			if not owner then
-				free, pages[first][i] = free or first + i - 1, '' -- nobody's id
+				free, ids[i] = free or first + i - 1, '' -- nobody's id
 			end
 		end
-		if free and is_known then
-			return '=' .. (names[free] or free)
-		end
-	end
-	for first = 1, count, CHUNK do
-		for i, score in ipairs(call('ZMSCORE', HOLDERS, unpack(pages[first]))) do
+		for i, score in ipairs(free and is_known and {} or call('ZMSCORE', HOLDERS, unpack(ids))) do
 			local ends = end_of(score) or 0
 			if ends > now then
 				holders, soonest = holders + 1, math.min(soonest, ends)
 			else
 				free = free or first + i - 1 -- nobody has noticed the end
 			end
+		end
+		if free and is_known then
+			break
 		end
 	end
 	if free and (is_known or not lock.is_new and holders == call('ZCARD', HOLDERS)) then
@@ -194,13 +192,25 @@ end
 -- Since when the lock is free again that a waiter was handed, and did not renew: it hangs.
 local missed_at
 
--- The lease of this hold has ended. One that has not renewed since it was handed the lock hangs.
-local function expire(hold)
-	local ends = math.min(hold.ends or now, now)
-	if hold.state == 'held' and hold.since and hold.ends and hold.ends - hold.since < (hold.lease or 0) then
+-- A hold with this token was broken: it is not taken up after an earlier loss of data.
+local function forget_loss(token)
+	local floor, at, known_at = numbers(lock.lost)
+	if floor and token > floor then
+		save('lost', token, at, known_at)
+	end
+end
+
+-- Ends a hold of which the keys know nothing any more: by its lease, or somebody deleted the key. One that has
+-- not renewed since it was handed the lock hangs.
+local function end_unnoticed(hold)
+	local ends, event = math.min(hold.ends or now, now), hold.state == 'kept' and 'released' or 'expired'
+	if (hold.ends or now) > now + CLOCK_SLACK_MS then
+		event = 'forced'
+		forget_loss(hold.token or 0)
+	elseif hold.state == 'held' and hold.since and hold.ends and hold.ends - hold.since < (hold.lease or 0) then
 		missed_at = ends
 	end
-	forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
+	forget_hold(hold, event, ends)
 end
 
 -- Of several holders, ends those whose leases have ended, so many at most.
@@ -209,7 +219,7 @@ local function expire_some(most)
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
 		call('ZREM', HOLDERS, id)
 		if hold then
-			expire(hold)
+			end_unnoticed(hold)
 		end
 	end
 end
@@ -238,25 +248,6 @@ local function end_hold(hold, event, status, cause, actor)
 end
 
 -- ---- Ends that nobody has noticed ----
-
--- A hold with this token was broken: it is not taken up after an earlier loss of data.
-local function forget_loss(token)
-	local floor, rest = match(lock.lost, '^(%d+)( .*)$')
-	if floor and token > tonumber(floor) then
-		lock.lost = int(token) .. rest
-		call('HSET', STATE, 'lost', lock.lost)
-	end
-end
-
--- Ends a hold of which the keys know nothing any more: by its lease, or somebody deleted the key.
-local function end_unnoticed(hold)
-	if (hold.ends or now) > now + CLOCK_SLACK_MS then
-		forget_loss(hold.token or 0)
-		forget_hold(hold, 'forced', now)
-	else
-		expire(hold)
-	end
-end
 
 -- The records of the holds that `holder` says, all of which are over; of several it may miss some: one script
 -- looks through about a thousand fields.

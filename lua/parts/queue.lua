@@ -141,7 +141,7 @@ local function end_wait(id, ticket)
 	local newest_id, since = read_newest()
 	take_out({id}, ticket)
 	if newest_id == id then
-		set_newest(id, since, nil)
+		save('newest', id, since, nil)
 	end
 end
 

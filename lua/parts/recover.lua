@@ -7,11 +7,6 @@ local function read_run()
 	return process ~= '-' and process or nil, number(up), number(back)
 end
 
-local function save_run(process, up, back)
-	lock.run = columns(3, process, up, back)
-	note('HSET', STATE, 'run', lock.run)
-end
-
 -- Until when nobody is granted the lock. What is far ahead is from before the clock was set back.
 local function back_at()
 	local _, _, back = read_run()
@@ -26,11 +21,8 @@ end
 -- vain.
 local function hold_back()
 	introduce()
-	save_run(run_id(), nil, now + AWAY_MS)
-	if lock.turn ~= '' then
-		lock.turn = ''
-		note('HDEL', STATE, 'turn')
-	end
+	save('run', run_id(), nil, now + AWAY_MS)
+	forget_turn()
 end
 
 -- Compares the server process with the one that the waiters queued on. has_waited: somebody did. A newcomer
@@ -46,7 +38,7 @@ local function check_run(has_waited)
 	if process ~= before and has_waited then
 		hold_back()
 	elseif process ~= before then
-		save_run(process, before and now or up, back)
+		save('run', process, before and now or up, back)
 	end
 end
 
@@ -84,19 +76,12 @@ end
 
 -- `lost`, "TOKEN AT UNTIL": a loss of data was noticed at that time, ms, and `token` was TOKEN before; `-`:
 -- there was none that counts. UNTIL: see free_slot.
-local function read_lost()
-	local floor, at = match(lock.lost, '^(%d+) (%d+) ')
-	floor, at = number(floor), number(at)
-	if floor and at then
-		return floor, at
-	end
-end
 
 -- When the loss was noticed that took a hold with this token; nil: none did within its lease, after which
 -- that of each hold that was not taken up has passed.
 local function lost_at(token, lease)
-	local floor, at = read_lost()
-	return at and token > floor and math.abs(now - at) < lease and at or nil
+	local floor, at = numbers(lock.lost)
+	return floor and at and token > floor and math.abs(now - at) < lease and at or nil
 end
 
 -- Whether the server can have lost a hold with this token, which is gone. Each grant and take-up raises
@@ -115,8 +100,7 @@ local function note_loss(token, lease)
 	local at = lost_at(token, lease)
 	if not at then
 		introduce()
-		lock.lost = columns(3, lock.token, now, match(lock.lost, '(%S+)$'))
-		call('HSET', STATE, 'lost', lock.lost)
+		save('lost', lock.token, now, (select(3, numbers(lock.lost))))
 	end
 	return at or now
 end

@@ -107,8 +107,8 @@ local function status()
 	end
 	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp,
 		lock.spelled or LOCK, longest, lock.grants, events[1], events[2], events[3], first[8],
-		shown(read_start()), lock.mode or '', rows, select(5, about()), lock.slots or slots,
-		shown(select(2, read_ok())), first[10], bit(is_long)}
+		shown(numbers(lock.start)), lock.mode or '', rows, select(5, about()), lock.slots or slots,
+		shown(select(2, numbers(lock.ok))), first[10], bit(is_long)}
 end
 
 local what, is_whole, since = ARGV[2], ARGV[5] == '1', ARGV[4]

@@ -110,9 +110,7 @@ if mode == 'force' then
 			answer[#answer + 1], answer[#answer + 2] = one.id, by_of(one)
 			if not one.token then
 				-- a token that nobody has had, lest its owner takes the hold up again
-				introduce()
-				lock.token = math.max(now, lock.token)
-				call('HSET', STATE, 'token', int(lock.token))
+				raise_token(now)
 			end
 			for held_by in string.gmatch(one.holds .. 'w' .. one.id, ',%l([^,]+)') do
 				set_last_word(held_by, 'forced') -- so this process is told why
@@ -134,11 +132,10 @@ end
 -- ---- forget: a COMMAND that runs now goes on, and counts if it ends with 0 ----
 
 if mode == 'forget' then
-	local last, _, _, recall = read_start()
-	last = last or read_ok()
+	local last, _, _, recall = numbers(lock.start)
+	last = last or numbers(lock.ok)
 	introduce()
-	lock.start = columns(4, nil, nil, nil, recall)
-	save_start()
+	save('start', nil, nil, nil, recall)
 	call('HDEL', STATE, 'ok')
 	settle()
 	return answer_for_good({'forgot', last and math.max(0, now - last) or -1})
@@ -155,7 +152,7 @@ local function stop_one(owner, its_token, lease, its_mode)
 	local is_wrap = one and (has_entry(one, 'w' .. owner) or has_entry(one, 'v' .. owner))
 	if not one and known and can_be_lost(known, lease, its_mode) and not has_released(owner) then
 		-- from the first of us on that sees the loss, a lease may pass until the holder is back
-		local floor, at = read_lost()
+		local floor, at = numbers(lock.lost)
 		at = floor == lock.token and at or note_loss(known, lease)
 		return at + lease > now and 'away' or nil, math.min(AWAY_MS, at + lease - now), ''
 	elseif not one then
@@ -286,7 +283,7 @@ local is_success = mode == 'own' and given == 'w' .. id and status == '0' and ca
 if is_success then
 	note_success(hold)
 	-- the first waiters that need not run now are told to ask; those behind learn it with their sign of life
-	for _, waiter in ipairs((select(4, read_start()) or 0) >= now and everybody(200) or {}) do
+	for _, waiter in ipairs((select(4, numbers(lock.start)) or 0) >= now and everybody(200) or {}) do
 		if waiter.record and is_done(waiter.record.period, waits_since(waiter.id, waiter.ticket)) then
 			tell(waiter.id, '0')
 		end

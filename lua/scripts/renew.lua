@@ -36,8 +36,8 @@ local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wr
 local function renewed()
 	local ttl = extend(hold, lease)
 	if not hold.token and lock.mode == '=' and not lock.is_new then -- see free_slot
-		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + lock_ttl())
-		call('HSET', STATE, 'lost', lock.lost)
+		local floor, at = numbers(lock.lost)
+		save('lost', floor, at, now + lock_ttl())
 	end
 	-- a Redisson waiter at the head may be dead: where only its own kind waits, only the holder's scripts see
 	-- that
@@ -56,28 +56,20 @@ end
 
 -- COMMAND is about to start, or has started. Going in again starts nothing that counts.
 local function count_start()
-	local last, _, _, recall = read_start()
+	local last, _, _, recall = numbers(lock.start)
 	local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
 	if kind == 'w' and request == id and (last or 0) < began then
-		lock.start = columns(4, began, hold.token, last, recall)
+		save('start', began, hold.token, last, recall)
 		remember(period)
-		save_start()
 	end
-end
-
-local function set_token(newest)
-	introduce()
-	hold.token = newest
-	lock.token = math.max(lock.token, newest)
-	call('HSET', STATE, 'token', int(lock.token))
 end
 
 -- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
 -- that has not begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
 local function restore()
-	set_token(has_not_begun and math.max(now, token + 1, lock.token + 1) or token)
-	token = hold.token
-	hold.lease, hold.holds, hold.by, hold.mode = lease, hold.holds .. entry .. ',', by, mode
+	token = has_not_begun and math.max(now, token + 1, lock.token + 1) or token
+	raise_token(token)
+	hold.token, hold.lease, hold.holds, hold.by, hold.mode = token, lease, hold.holds .. entry .. ',', by, mode
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
@@ -106,7 +98,8 @@ elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .
 	-- that COMMAND has counts; before it begins, the newer one does
 	local is_newer = has_not_begun and token and (hold.token or 0) > token
 	if request == id and token and hold.token ~= token and not is_newer then
-		set_token(token)
+		hold.token = token
+		raise_token(token)
 		save_hold(hold)
 	end
 	return renewed()
@@ -142,9 +135,9 @@ end
 
 -- It is lost. Our hash cannot have known a hold that is younger than the loss of data before which it was
 -- granted: then no script has logged its end.
-local floor, at = read_lost()
+local floor, at = numbers(lock.lost)
 local has_room, other = fit(mode), slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
-if token and not word and (token > lock.token or floor and token > floor and token < at) then
+if token and not word and (token > lock.token or floor and at and token > floor and token < at) then
 	record('lost', now, id, token, by, nil, nil, nil, nil, slot)
 	introduce()
 	set_last_word(request, 'lost')
