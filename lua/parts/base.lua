@@ -1,5 +1,4 @@
--- The beginning of every script: keys, time, permissions, records, messages, the log, and the lock as it is.
--- ../README.md has the keys, the records, and the reasons.
+-- The beginning of every script; ../README.md has the keys, the records, and the reasons.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 Redisson's list, 3 Redisson's timeouts, 4 our hash, 5 log,
 --          6 our waiters; 7 holders, if the caller has, or wants, a shared hold or a slot
@@ -53,9 +52,7 @@ local SHARDED = redis.REDIS_VERSION_NUM ~= nil
 -- The part of the keys that names the lock; in a cluster all of these are in one slot.
 local TAG = match(LOG, '^fairlock_log:(.*)$')
 
--- Declared only if the process has, or wants, a shared hold or a slot: a user who never shares needs no
--- right to it, and while a cluster moves an exclusive lock, the old node refuses a declared key that is not
--- there.
+-- KEYS[7], if that is declared.
 local HOLDERS = 'fairlock_holders:' .. TAG
 
 -- The one field of key 1 beside several holders. Neither is an owner id.
@@ -90,7 +87,6 @@ local function number(text)
 	end
 end
 
--- Columns of a record as text, so many of them.
 local function columns(count, ...)
 	local words = {...}
 	for i = 1, count do
@@ -114,8 +110,8 @@ local function numbers(text)
 	return number(one), number(two), number(three), number(four)
 end
 
--- Writes an event into the log, as far as the server takes it, and counts it (take counts grants): the log
--- forgets. The arguments behind owner may be nil. actor: the description of another process that did this.
+-- Counts an event, too, since the log forgets (take counts grants). The arguments behind owner may be nil.
+-- actor: the description of another process that did this.
 local function record(event, time, owner, token, by, waited, held, status, cause, slot, actor)
 	local more = actor and {'slot', slot or '', 'actor', actor} or slot and {'slot', slot} or {}
 	if event == 'expired' or event == 'forced' or event == 'lost' then
@@ -127,9 +123,6 @@ local function record(event, time, owner, token, by, waited, held, status, cause
 		pcall_server('PEXPIRE', LOG, LOG_TTL_MS)
 	end
 end
-
--- A record is its columns with a blank between them; `-` stands in a column that says nothing, and only the
--- last one may contain blanks. A record that cannot be read is no record.
 
 -- A hold, in the field `h:OWNER`:
 --   state    held; kept: all was given back, and the lock stays held for the rest of a --min-hold
@@ -225,7 +218,6 @@ if request then
 	asks = strays > left and not word and 'asks ' .. int(strays) or nil
 end
 
--- Whether somebody may be in a queue.
 local function is_queued()
 	return call('EXISTS', LIST, TIMEOUTS, OURS) > 0
 end
@@ -245,8 +237,6 @@ local function lock_ttl()
 	return lock.ttl
 end
 
--- Our hash was used: it stays for another day, for a day after the end of the lease, and for as long as
--- somebody will ask for the last start.
 local function touch()
 	local ttl = math.max(lock.mode and lock_ttl() or 0, 0) + STATE_TTL_MS
 	local _, _, _, recall = numbers(lock.start)

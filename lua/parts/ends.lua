@@ -31,15 +31,14 @@ local function by_of(hold)
 	return match(hold.by, '^[^\n]*')
 end
 
--- Tells all who have asked for the end of this hold to look again.
 local function tell_askers(hold)
 	for request in string.gmatch(hold.notes ~= '-' and hold.notes or '', '[^,]+') do
 		publish(channel(request), '0')
 	end
 end
 
--- Takes a hold that is over out of our hash, tells those who have asked it to stop, and logs the end. status,
--- cause: how COMMAND ended, or nil. actor: as in `record`.
+-- A hold is over, and key 1 does not know it any more. status, cause: how COMMAND ended, or nil. actor: as in
+-- `record`.
 local function forget_hold(hold, event, time, status, cause, actor)
 	local slot = match(hold.mode, '^=(.+)$')
 	holds[hold.id] = false

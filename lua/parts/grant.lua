@@ -25,7 +25,6 @@ local function raise_token(token)
 	call('HSET', STATE, 'token', int(lock.token))
 end
 
--- Gives the lease of a hold this time to live, ms.
 local function set_ttl(hold, ttl)
 	hold.ends = now + ttl
 	if lock.mode == 'x' then

@@ -1,4 +1,4 @@
--- The holders: who fits beside whom, holds whose end nobody has noticed, what people are told about them.
+-- The holders.
 
 -- When a lease ends (ms), by its score among the holders; nil if there is none.
 local function end_of(score)
@@ -10,7 +10,6 @@ local function has_entry(hold, entry)
 	return string.find(hold.holds, ',' .. entry .. ',', 1, true) ~= nil
 end
 
--- The entry of this request, or nil.
 local function entry_of(hold, request)
 	local at = string.find(hold.holds, request .. ',', 1, true)
 	local entry = at and string.sub(hold.holds, at - 1, at - 1) .. request
@@ -111,10 +110,7 @@ local function too_long(hold, ttl)
 	return hold.since and ttl > most + CLOCK_SLACK_MS and most
 end
 
--- ---- Who fits ----
---
--- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N
--- (`#N`), or the first free one of some slots (`=A,B,C`).
+-- ---- Who fits: ../README.md has the modes and wants ----
 
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them
 -- ends. Our hash, if somebody deleted it, must know again which slots all holders have, or their leases
@@ -200,7 +196,7 @@ local function forget_loss(token)
 	end
 end
 
--- Ends a hold of which the keys know nothing any more: by its lease, or somebody deleted the key. One that has
+-- The keys know nothing of this hold any more: its lease has ended, or somebody deleted the key. One that has
 -- not renewed since it was handed the lock hangs.
 local function end_unnoticed(hold)
 	local ends, event = math.min(hold.ends or now, now), hold.state == 'kept' and 'released' or 'expired'
@@ -213,7 +209,7 @@ local function end_unnoticed(hold)
 	forget_hold(hold, event, ends)
 end
 
--- Of several holders, ends those whose leases have ended, so many at most.
+-- Of several holders.
 local function expire_some(most)
 	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, most)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
@@ -224,7 +220,7 @@ local function expire_some(most)
 	end
 end
 
--- Ends a hold; the lock is free with the last one. The arguments are as for forget_hold.
+-- The lock is free with the last hold. The arguments are as for forget_hold.
 local function end_hold(hold, event, status, cause, actor)
 	if lock.mode == 'x' then
 		call('DEL', LOCK)
@@ -246,8 +242,6 @@ local function end_hold(hold, event, status, cause, actor)
 	end
 	forget_hold(hold, event, now, status, cause, actor)
 end
-
--- ---- Ends that nobody has noticed ----
 
 -- The records of the holds that `holder` says, all of which are over; of several it may miss some: one script
 -- looks through about a thousand fields.
@@ -276,44 +270,6 @@ local function cut_lease(hold, ttl)
 		set_ttl(hold, most)
 		call('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
 		tell_redisson()
-	end
-end
-
--- Notices leases that have ended and keys that somebody deleted; of several holders, so many as one script
--- can look at. The caller's hold, if somebody took it out of the holders, is broken, not lost.
-local ENDS_MOST = 20
-local function notice_ends()
-	local mine, field = read_hold(id, my_text), lock.field
-	if MODES[field] then
-		expire_some(ENDS_MOST)
-		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or somebody deleted the key
-			call('DEL', LOCK)
-			set_free()
-			lock.holder = field
-		end
-	end
-	if lock.holder and lock.holder ~= lock.field then
-		local left = holds_left()
-		if MODES[lock.holder] and not MODES[lock.field] then
-			note('DEL', HOLDERS)
-		end
-		call('HDEL', STATE, 'holder', 'h:' .. lock.holder)
-		lock.holder = nil
-		for _, hold in ipairs(left) do
-			end_unnoticed(hold)
-		end
-	elseif MODES[lock.field] and mine and holds[id] == nil and not find_hold(id) then
-		note('ZREM', HOLDERS, id)
-		end_unnoticed(mine)
-	end
-	if lock.mode == 'x' then
-		cut_lease(find_hold(lock.field), lock_ttl())
-	elseif lock.mode then -- leases of less than 30 s are over soon
-		local found = call('ZRANGE', HOLDERS, '+inf', int(now + 30000), 'BYSCORE', 'REV', 'LIMIT', 0, ENDS_MOST,
-			'WITHSCORES')
-		for i = 1, #found, 2 do
-			cut_lease(find_hold(found[i]), end_of(found[i + 1]) - now)
-		end
 	end
 end
 

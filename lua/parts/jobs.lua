@@ -1,4 +1,4 @@
--- Jobs that need not run each time (--once-per, --once-ok), and jobs of which the newest waits (--supersede).
+-- --once-per, --once-ok, --supersede.
 
 -- A period. Returns its ms, and whether it is that of --once-ok; nil: there is none.
 local function read_period(text)
@@ -52,13 +52,11 @@ local function read_newest()
 	return since and whose, since, number(ticket)
 end
 
--- Since when a waiter waits, ms.
 local function waits_since(id, ticket)
 	local newest, since = read_newest()
 	return newest == id and since or math.floor(ticket / 1000)
 end
 
--- For how many ms it has waited.
 local function waited_by(id, ticket)
 	return math.max(0, now - waits_since(id, ticket))
 end

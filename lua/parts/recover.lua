@@ -17,8 +17,7 @@ local function run_id()
 	return match(call('INFO', 'server'), 'run_id:(%w+)') or '-'
 end
 
--- All waiters of a restarted server get the time to come back, once. The old one may have told a turn in
--- vain.
+-- All waiters of a restarted server get the time to come back. The old one may have told a turn in vain.
 local function hold_back()
 	introduce()
 	save('run', run_id(), nil, now + AWAY_MS)
@@ -53,8 +52,11 @@ local function answer_for_good(answer)
 	return answer
 end
 
--- Each script that changes something goes on so. is_needed: also on a server that is out of memory, as to
--- give back, to leave and to renew. From the first deletion on that server refuses nothing of a script.
+-- Each script that changes something goes on so, and notices what ended; of several holders, of so many as one
+-- script can look at. The caller's hold, if somebody took it out of the holders, is broken, not lost.
+-- is_needed: also on a server that is out of memory, which refuses nothing of a script from the first deletion
+-- on.
+local ENDS_MOST = 20
 local function begin(is_needed)
 	if is_needed then
 		call('HDEL', STATE, '-')
@@ -62,7 +64,38 @@ local function begin(is_needed)
 	if asks then
 		set_last_word(request, asks)
 	end
-	notice_ends()
+	local mine, field = read_hold(id, my_text), lock.field
+	if MODES[field] then
+		expire_some(ENDS_MOST)
+		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or somebody deleted the key
+			call('DEL', LOCK)
+			set_free()
+			lock.holder = field
+		end
+	end
+	if lock.holder and lock.holder ~= lock.field then
+		local left = holds_left()
+		if MODES[lock.holder] and not MODES[lock.field] then
+			note('DEL', HOLDERS)
+		end
+		call('HDEL', STATE, 'holder', 'h:' .. lock.holder)
+		lock.holder = nil
+		for _, hold in ipairs(left) do
+			end_unnoticed(hold)
+		end
+	elseif MODES[lock.field] and mine and holds[id] == nil and not find_hold(id) then
+		note('ZREM', HOLDERS, id)
+		end_unnoticed(mine)
+	end
+	if lock.mode == 'x' then
+		cut_lease(find_hold(lock.field), lock_ttl())
+	elseif lock.mode then -- leases of less than 30 s are over soon
+		local found = call('ZRANGE', HOLDERS, '+inf', int(now + 30000), 'BYSCORE', 'REV', 'LIMIT', 0, ENDS_MOST,
+			'WITHSCORES')
+		for i = 1, #found, 2 do
+			cut_lease(find_hold(found[i]), end_of(found[i + 1]) - now)
+		end
+	end
 end
 
 -- The caller has a ticket or a token from that time (ms); is_newer: than the last one that our hash knows. If
@@ -84,9 +117,7 @@ local function lost_at(token, lease)
 	return floor and at and token > floor and math.abs(now - at) < lease and at or nil
 end
 
--- Whether the server can have lost a hold with this token, which is gone. Each grant and take-up raises
--- `token`: so one that was broken or has expired is not newer. Of several that were lost together the first
--- take-up raises it.
+-- Whether the server can have lost a hold with this token, which is gone: ../README.md, *Restart and loss*.
 local function can_be_lost(token, lease, mode)
 	notice_loss(token, token > lock.token)
 	if read_run() then
@@ -95,7 +126,7 @@ local function can_be_lost(token, lease, mode)
 	return token > lock.token or mode ~= 'x' and lost_at(token, lease) ~= nil
 end
 
--- Notes that the server has lost a hold with this token, unless that is noted. Returns when that was.
+-- Returns when the loss was noted.
 local function note_loss(token, lease)
 	local at = lost_at(token, lease)
 	if not at then

@@ -19,7 +19,7 @@
 --                                  by: of a process that asks this one to stop, or ''
 --         {'not by hand'}          the lease is beyond a day, which only a hold by hand may have
 --         {'released'}             the owner holds the lock, but this process's hold was given back
---         {'lost', 'forced' | 'taken' | 'gone', owner, by}
+--         {'lost', 'forced' | 'taken' | 'gone', owner, by}  of taken: who holds it
 
 local id, request, kind, mode, is_start = ARGV[2], ARGV[3], ARGV[4], ARGV[10] or 'x', ARGV[11] == '1'
 local by, period, strays, late = ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0, {'late'}
@@ -144,9 +144,7 @@ if token and not word and (token > lock.token or floor and at and token > floor 
 end
 settle()
 local owner, owner_by = about()
-if has_room then
-	owner, owner_by = '', ''
-elseif other and find_hold(other) then
+if other and find_hold(other) then
 	owner, owner_by = other, by_of(find_hold(other))
 end
 return {'lost', word == 'forced' and 'forced' or has_room and 'gone' or 'taken', owner, owner_by}
