@@ -134,12 +134,11 @@ end
 --   waited   for how many ms the owner had waited
 --   keep     ms: until when the lock stays held whatever is given back (--min-hold)
 --   mode     x exclusive, s shared, =SLOT
---   holds    ",wREQUEST,aREQUEST,": w taken by wrap; v by a wrap of several locks that does not have all of
---            them yet; a by acquire --while-pid; h by hand, that is by acquire without --while-pid
+--   holds    ",wREQUEST,aREQUEST,": the processes that have it, each behind its kind, as acquire has that
 --   notes    of a held one: the requests that ask it to stop, with commas between, or `-`; of a kept one: how
 --            its COMMAND ended, "STATUS:CAUSE", with _ for a blank
---   by       host, pid, user, command and perhaps a reason, separated by tabs; of one that is asked to stop,
---            the same of the process that asked first, behind a newline
+--   by       as acquire has it; of one that is asked to stop, behind a newline that of the process that asked
+--            first
 local function hold_text(hold)
 	return columns(12, hold.state, hold.token or 0, hold.since, hold.ends, hold.lease, hold.longest, hold.waited,
 		hold.keep, hold.mode, hold.holds, hold.notes, hold.by)
@@ -216,10 +215,6 @@ if request then
 	end
 	word = left == 0 and said ~= '' and said or nil
 	asks = strays > left and not word and 'asks ' .. int(strays) or nil
-end
-
-local function is_queued()
-	return call('EXISTS', LIST, TIMEOUTS, OURS) > 0
 end
 
 -- Writes a record that `lock` keeps as text, if it is another one now.

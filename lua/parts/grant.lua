@@ -18,13 +18,6 @@ local function forget_turn()
 	end
 end
 
--- From now on the last token that was given is this one at least.
-local function raise_token(token)
-	introduce()
-	lock.token = math.max(lock.token, token)
-	call('HSET', STATE, 'token', int(lock.token))
-end
-
 local function set_ttl(hold, ttl)
 	hold.ends = now + ttl
 	if lock.mode == 'x' then

@@ -13,8 +13,10 @@ local function back_at()
 	return back and back < now + 2 * AWAY_MS and back or 0
 end
 
+local run_now -- INFO is dear
 local function run_id()
-	return match(call('INFO', 'server'), 'run_id:(%w+)') or '-'
+	run_now = run_now or match(call('INFO', 'server'), 'run_id:(%w+)')
+	return run_now
 end
 
 -- All waiters of a restarted server get the time to come back. The old one may have told a turn in vain.
@@ -26,12 +28,7 @@ end
 
 -- Compares the server process with the one that the waiters queued on. has_waited: somebody did. A newcomer
 -- notes when it noticed a restart, for waiters that come back.
-local is_checked = false
 local function check_run(has_waited)
-	if is_checked then
-		return
-	end
-	is_checked = true
 	introduce()
 	local process, before, up, back = run_id(), read_run()
 	if process ~= before and has_waited then
@@ -124,6 +121,13 @@ local function can_be_lost(token, lease, mode)
 		check_run(true)
 	end
 	return token > lock.token or mode ~= 'x' and lost_at(token, lease) ~= nil
+end
+
+-- From now on the last token that was given is this one at least.
+local function raise_token(token)
+	introduce()
+	lock.token = math.max(lock.token, token)
+	call('HSET', STATE, 'token', int(lock.token))
 end
 
 -- Returns when the loss was noted.

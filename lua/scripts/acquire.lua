@@ -71,7 +71,8 @@ end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
 if not (word or asks or lock.field or lock.holder or want ~= 'x' or ticket or again or newest or
-	period ~= '' or (number(match(lock.run, ' (%d+)$')) or 0) > now or is_queued()) then
+	period ~= '' or (number(match(lock.run, ' (%d+)$')) or 0) > now or
+	call('EXISTS', LIST, TIMEOUTS, OURS) > 0) then
 	return grant('x', 0)
 end
 

@@ -35,7 +35,8 @@
 --                   may be taken up again
 --             ttl   until it is worth while to look again, since the hold may be over; -1: nobody knows
 --             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
---         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
+--         {'not held', HOLDER...}  see `about` in holds.lua
+--         {'not acquired'}         only wrap's own hold is left
 
 local id, request, mode, strays, late = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[8]) or 0, {'late'}
 local min, status, cause = tonumber(ARGV[7]), ARGV[9], ARGV[10]
@@ -49,7 +50,8 @@ end
 local hold = read_hold(id, my_text)
 if hold and mode == 'own' and not (min or word or asks) and lock.field == id and lock.holder == id and
 	lock.value == '1' and hold.state == 'held' and hold.since and not hold.keep and hold.notes == '-' and
-	string.sub(hold.holds, 3) == request .. ',' and not is_queued() then
+	string.sub(hold.holds, 3) == request .. ',' and
+	call('EXISTS', LIST, TIMEOUTS, OURS) == 0 then
 	call('DEL', LOCK)
 	set_free()
 	forget_hold(hold, 'released', now, status, cause)
@@ -83,8 +85,7 @@ end
 
 local function not_held()
 	settle()
-	local owner, owner_by = about()
-	return {'not held', owner, owner_by}
+	return {'not held', about()}
 end
 
 -- Whether the log, read once, says that this owner has given its hold back.
