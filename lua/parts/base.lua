@@ -104,12 +104,6 @@ local function note(...)
 	end
 end
 
--- The columns of a record that has only numbers, so many as it has.
-local function numbers(text)
-	local one, two, three, four = match(text, '^(%S+) (%S+) ?(%S*) ?(%S*)$')
-	return number(one), number(two), number(three), number(four)
-end
-
 -- Counts an event, too, since the log forgets (take counts grants). The arguments behind owner may be nil.
 -- actor: the description of another process that did this.
 local function record(event, time, owner, token, by, waited, held, status, cause, slot, actor)
@@ -217,15 +211,6 @@ if request then
 	asks = strays > left and not word and 'asks ' .. int(strays) or nil
 end
 
--- Writes a record that `lock` keeps as text, if it is another one now.
-local function save(name, ...)
-	local text = columns(select('#', ...), ...)
-	if text ~= lock[name] then
-		lock[name] = text
-		note('HSET', STATE, name, text)
-	end
-end
-
 -- In how many ms key 1 expires, unless somebody gives it another time; -1: never; -2: it is not there.
 local function lock_ttl()
 	lock.ttl = lock.ttl or call('PTTL', LOCK)
@@ -234,8 +219,8 @@ end
 
 local function touch()
 	local ttl = math.max(lock.mode and lock_ttl() or 0, 0) + STATE_TTL_MS
-	local _, _, _, recall = numbers(lock.start)
-	call('PEXPIRE', STATE, int(math.min(math.max(ttl, (recall or 0) - now), 2 * LONGEST_MS)))
+	local recall = number(match(lock.start, '^%S+ %S+ %S+ (%d+)$')) or 0
+	call('PEXPIRE', STATE, int(math.min(math.max(ttl, recall - now), 2 * LONGEST_MS)))
 end
 
 -- To make the functions for a queue, and for all that is not as usual, costs more than a usual request

@@ -60,6 +60,21 @@ local function set_free()
 	lock.field, lock.value, lock.mode, lock.slots, lock.holder, lock.ttl = nil, nil, nil, nil, nil, nil
 end
 
+-- The columns of a record that has only numbers, so many as it has.
+local function numbers(text)
+	local one, two, three, four = match(text, '^(%S+) (%S+) ?(%S*) ?(%S*)$')
+	return number(one), number(two), number(three), number(four)
+end
+
+-- Writes a record that `lock` keeps as text, if it is another one now.
+local function save(name, ...)
+	local text = columns(select('#', ...), ...)
+	if text ~= lock[name] then
+		lock[name] = text
+		note('HSET', STATE, name, text)
+	end
+end
+
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.
 local function note_success(hold)
 	local started, before = math.min(hold.since or now, hold.token or now, now), numbers(lock.ok)

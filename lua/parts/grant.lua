@@ -59,7 +59,7 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	set_ttl(hold, ttl)
 	if string.sub(entry, 1, 1) == 'w' then
 		-- written down before it is started, so that no start is missed
-		local last, _, _, recall = numbers(lock.start)
+		local last, recall = match(lock.start, '^(%S+) .* (%S+)$')
 		lock.start = columns(4, now, lock.token, last, recall)
 	end
 	call('HSET', STATE, 'token', int(lock.token), 'holder', lock.field, 'h:' .. id, hold_text(hold),
