@@ -164,8 +164,6 @@ local function fit(want)
 	return want == 's' and lock.mode == want and want or nil, lock_ttl()
 end
 
--- ---- Ends ----
-
 -- Redisson's waiter at the head sleeps until the end of the lock that it saw when it asked.
 local function tell_redisson()
 	local head = call('LINDEX', LIST, 0)

@@ -13,8 +13,6 @@ local function find_oldest()
 	return oldest or nil, oldest_ticket
 end
 
--- ---- Redisson's list ----
-
 -- The list, read whole, once; and its markers: `ticket`, and the place `at` which it stands.
 local list, batches = call('LRANGE', LIST, 0, -1), {}
 
@@ -94,8 +92,6 @@ local function tell(id, message)
 		publish(channel(id), message)
 	end
 end
-
--- ---- Waiters of ours ----
 
 -- The ticket of a waiter, or nil if it does not wait.
 local function ticket_of(id)
@@ -338,11 +334,10 @@ local function hand_over(id, ticket, mode)
 	if find_hold(owner) or not enter(note, mode, owner, waiter.want) then
 		return false
 	end
-	local ttl, waited = math.min(turn_ms(waiter), waiter.lease - 1), waited_by(id, ticket)
+	local ttl, waited = math.max(1, math.min(turn_ms(waiter), waiter.lease - 1)), waited_by(id, ticket)
 	if missed_at and waiter.seen < missed_at then -- it was first since then
 		ttl = math.min(ttl, math.max(SILENT_TURN_MS, missed_at + TURN_MS - now))
 	end
-	ttl = math.max(1, ttl)
 	end_wait(id, ticket)
 	local hold = take(owner, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited, waiter.period)
 	to_tell[#to_tell + 1] = {id, 'granted ' .. int(hold.token) .. ' ' .. int(ttl) .. ' ' .. stamp .. ' ' ..

@@ -102,8 +102,6 @@ local function has_released(owner)
 	return released[owner]
 end
 
--- ---- force ----
-
 if mode == 'force' then
 	local answer = {'forced'}
 	for _, one in ipairs(holders_meant()) do
@@ -142,8 +140,6 @@ if mode == 'forget' then
 	return answer_for_good({'forgot', last and math.max(0, now - last) or -1})
 end
 
--- ---- stop ----
-
 local ASKERS_MOST = 20 -- so many are told the end of a hold; others look themselves
 
 -- Asks one hold. Returns what it is, ttl and by, as the answer has them; nil: it is over. Each wrap has an
@@ -156,12 +152,10 @@ local function stop_one(owner, its_token, lease, its_mode)
 		local floor, at = numbers(lock.lost)
 		at = floor == lock.token and at or note_loss(known, lease)
 		return at + lease > now and 'away' or nil, math.min(AWAY_MS, at + lease - now), ''
-	elseif not one then
+	elseif not one or one.token and one.token ~= known and not is_wrap then
 		return nil
 	elseif not one.token then
 		return known and 'away' or 'alone', ttl_of(one), ''
-	elseif one.token ~= known and not is_wrap then
-		return nil
 	elseif one.state == 'kept' then
 		end_hold(one, 'released', nil, nil, by)
 		return 'kept', 0, by_of(one)
