@@ -124,7 +124,7 @@ end
 --   since    ms: when the hold began; nil: our hash knows nothing of it but `token` and `holds`
 --   ends     ms: when its lease ends, as far as our hash knows
 --   lease    ms: that it was taken with
---   longest  ms: a longer one that was asked for since
+--   longest  ms: the longest that was asked for since
 --   waited   for how many ms the owner had waited
 --   keep     ms: until when the lock stays held whatever is given back (--min-hold)
 --   mode     x exclusive, s shared, =SLOT

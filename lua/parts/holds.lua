@@ -93,10 +93,7 @@ local function extend(hold, lease)
 		ttl = lease
 	end
 	if hold.token then
-		hold.ends = now + ttl
-		if lease > math.max(hold.lease or MOST, hold.longest or 0) then
-			hold.longest = lease
-		end
+		hold.ends, hold.longest = now + ttl, math.max(lease, hold.longest or 0)
 		note('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
 	end
 	return ttl
