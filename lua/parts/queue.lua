@@ -77,10 +77,6 @@ local function drop_entry(at)
 	find_batches()
 end
 
-local function has_marker_at(at)
-	return list[at] and marker_of(list[at]) ~= nil
-end
-
 local function score_of(id)
 	return tonumber(call('ZSCORE', TIMEOUTS, id) or nil) or 0
 end
@@ -101,7 +97,7 @@ end
 -- Before a head of Redisson's: that of an older waiter was dropped, or the waiter has come back.
 local function put_first_marker()
 	local id, ticket = find_oldest()
-	if id and not has_marker_at(1) and not (batches[1] and ticket >= batches[1].ticket) then
+	if id and not marker_of(list[1]) and not (batches[1] and ticket >= batches[1].ticket) then
 		add_marker('LPUSH', ticket)
 	end
 end
@@ -137,7 +133,7 @@ end
 local function stand(id, ticket, is_newcomer)
 	oldest = nil
 	call('ZADD', OURS, int(ticket), id)
-	if is_newcomer and not has_marker_at(#list) then
+	if is_newcomer and not marker_of(list[#list]) then
 		add_marker('RPUSH', ticket)
 	end
 	put_first_marker()
@@ -250,7 +246,7 @@ end
 local is_stuck = false -- too many dead: the next script goes on
 local function first_waiter(me)
 	while true do
-		local head, is_marker, id, ticket = list[1], has_marker_at(1), find_oldest()
+		local head, is_marker, id, ticket = list[1], marker_of(list[1]), find_oldest()
 		local ends = batches[is_marker and 2 or 1]
 		ends = ends and ends.ticket or MOST -- of the batch that is first
 		if not id and not head then
@@ -311,7 +307,7 @@ local function see_in(id, ticket)
 	local its = turn_of(id, ticket or score_of(id))
 	local told = its and its.told or now
 	local ends = told + turn_ms(waiter_of(id))
-	if not has_marker_at(1) and told + LOOK_MS > now then
+	if not marker_of(list[1]) and told + LOOK_MS > now then
 		ends = math.min(ends, told + LOOK_MS)
 	end
 	return math.max(1, math.min(ends - now, ticket and MOST or seen_dead_in(id)))

@@ -41,7 +41,7 @@ local function renewed()
 	end
 	-- a Redisson waiter at the head may be dead: where only its own kind waits, only the holder's scripts see
 	-- that
-	if list[1] and not has_marker_at(1) then
+	if list[1] and not marker_of(list[1]) then
 		first_waiter()
 		if passed_over > 0 then
 			pass_on()
