@@ -209,8 +209,8 @@ end
 local PASSED_MOST = 1000  -- so many are passed over by one script
 local passed_over = 0     -- so many were, Redisson's, too
 
--- Passes over those at the beginning of the head's batch that are not there, or hang. me: the caller, which is
--- alive. Returns whether there were any.
+-- Passes over those at the beginning of the head's batch that are not there, or hang. me: the caller, which
+-- is alive. Returns whether there were any.
 local function pass_over_ours(me, ends)
 	check_run(true)
 	if now < back_at() then
@@ -392,9 +392,9 @@ function pass_on(me)
 	return id, ticket
 end
 
--- A script that changed something ends with this. has_left: one that may have listened to the first marker has
--- left. me: a waiter that is answered which marker it is. Returns the ticket of that marker and how many listen,
--- or nil.
+-- A script that changed something ends with this. has_left: one that may have listened to the first marker
+-- has left. me: a waiter that is answered which marker it is. Returns the ticket of that marker and how many
+-- listen, or nil.
 function settle(has_left, me)
 	put_first_marker()
 	-- Redisson's grants, and its waiters that give up, each take up to 300 s from every score behind them

@@ -61,7 +61,7 @@ local function waiter_of(whose)
 end
 
 local function marker_of(listed)
-	return listed and string.byte(listed) == 102 and number(match(listed, '^fairlock:(%d+)$')) or nil -- 102 is `f`
+	return listed and string.byte(listed) == 102 and number(match(listed, '^fairlock:(%d+)$')) or nil -- `f`
 end
 
 -- All who wait, in order: tables of `id`, and `ticket` if it is ours; so many of ours at most. One of
