@@ -50,8 +50,8 @@ local function answer_for_good(answer)
 end
 
 -- Each script that changes something goes on so, and notices what ended. The caller's hold, if somebody took
--- it out of the holders, is broken, not lost. is_needed: also on a server that is out of memory, which refuses
--- nothing of a script from the first deletion on.
+-- it out of the holders, is broken, not lost. is_needed: also on a server that is out of memory, which
+-- refuses nothing of a script from the first deletion on.
 local ENDS_MOST = 20
 local function begin(is_needed)
 	if is_needed then
