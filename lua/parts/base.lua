@@ -1,5 +1,4 @@
--- The beginning of every script: keys, time, permissions, records, messages, the log, and the lock as it is.
--- ../README.md has the keys, the records, and the reasons.
+-- The beginning of every script; ../README.md has the keys, the records, and the reasons.
 --
 -- KEYS     1 the lock (it is NAME itself), 2 Redisson's list, 3 Redisson's timeouts, 4 our hash, 5 log,
 --          6 our waiters; 7 holders, if the caller has, or wants, a shared hold or a slot
@@ -53,9 +52,7 @@ local SHARDED = redis.REDIS_VERSION_NUM ~= nil
 -- The part of the keys that names the lock; in a cluster all of these are in one slot.
 local TAG = match(LOG, '^fairlock_log:(.*)$')
 
--- Declared only if the process has, or wants, a shared hold or a slot: a user who never shares needs no
--- right to it, and while a cluster moves an exclusive lock, the old node refuses a declared key that is not
--- there.
+-- KEYS[7], if that is declared.
 local HOLDERS = 'fairlock_holders:' .. TAG
 
 -- The one field of key 1 beside several holders. Neither is an owner id.
@@ -90,7 +87,6 @@ local function number(text)
 	end
 end
 
--- Columns of a record as text, so many of them.
 local function columns(count, ...)
 	local words = {...}
 	for i = 1, count do
@@ -108,8 +104,8 @@ local function note(...)
 	end
 end
 
--- Writes an event into the log, as far as the server takes it, and counts it (take counts grants): the log
--- forgets. The arguments behind owner may be nil. actor: the description of another process that did this.
+-- Counts an event, too, since the log forgets (take counts grants). The arguments behind owner may be nil.
+-- actor: the description of another process that did this.
 local function record(event, time, owner, token, by, waited, held, status, cause, slot, actor)
 	local more = actor and {'slot', slot or '', 'actor', actor} or slot and {'slot', slot} or {}
 	if event == 'expired' or event == 'forced' or event == 'lost' then
@@ -122,25 +118,21 @@ local function record(event, time, owner, token, by, waited, held, status, cause
 	end
 end
 
--- A record is its columns with a blank between them; `-` stands in a column that says nothing, and only the
--- last one may contain blanks. A record that cannot be read is no record.
-
 -- A hold, in the field `h:OWNER`:
 --   state    held; kept: all was given back, and the lock stays held for the rest of a --min-hold
 --   token    of the grant; 0: unknown
 --   since    ms: when the hold began; nil: our hash knows nothing of it but `token` and `holds`
 --   ends     ms: when its lease ends, as far as our hash knows
 --   lease    ms: that it was taken with
---   longest  ms: a longer one that was asked for since
+--   longest  ms: the longest that was asked for since
 --   waited   for how many ms the owner had waited
 --   keep     ms: until when the lock stays held whatever is given back (--min-hold)
 --   mode     x exclusive, s shared, =SLOT
---   holds    ",wREQUEST,aREQUEST,": w taken by wrap; v by a wrap of several locks that does not have all of
---            them yet; a by acquire --while-pid; h by hand, that is by acquire without --while-pid
+--   holds    ",wREQUEST,aREQUEST,": the processes that have it, each behind its kind, as acquire has that
 --   notes    of a held one: the requests that ask it to stop, with commas between, or `-`; of a kept one: how
 --            its COMMAND ended, "STATUS:CAUSE", with _ for a blank
---   by       host, pid, user, command and perhaps a reason, separated by tabs; of one that is asked to stop,
---            the same of the process that asked first, behind a newline
+--   by       as acquire has it; of one that is asked to stop, behind a newline that of the process that asked
+--            first
 local function hold_text(hold)
 	return columns(12, hold.state, hold.token or 0, hold.since, hold.ends, hold.lease, hold.longest, hold.waited,
 		hold.keep, hold.mode, hold.holds, hold.notes, hold.by)
@@ -219,19 +211,12 @@ if request then
 	asks = strays > left and not word and 'asks ' .. int(strays) or nil
 end
 
--- Whether somebody may be in a queue.
-local function is_queued()
-	return call('EXISTS', LIST, TIMEOUTS, OURS) > 0
-end
-
 -- In how many ms key 1 expires, unless somebody gives it another time; -1: never; -2: it is not there.
 local function lock_ttl()
 	lock.ttl = lock.ttl or call('PTTL', LOCK)
 	return lock.ttl
 end
 
--- Our hash was used: it stays for another day, for a day after the end of the lease, and for as long as
--- somebody will ask for the last start.
 local function touch()
 	local ttl = math.max(lock.mode and lock_ttl() or 0, 0) + STATE_TTL_MS
 	local recall = number(match(lock.start, '^%S+ %S+ %S+ (%d+)$')) or 0

@@ -31,15 +31,14 @@ local function by_of(hold)
 	return match(hold.by, '^[^\n]*')
 end
 
--- Tells all who have asked for the end of this hold to look again.
 local function tell_askers(hold)
 	for request in string.gmatch(hold.notes ~= '-' and hold.notes or '', '[^,]+') do
 		publish(channel(request), '0')
 	end
 end
 
--- Takes a hold that is over out of our hash, tells those who have asked it to stop, and logs the end. status,
--- cause: how COMMAND ended, or nil. actor: as in `record`.
+-- A hold is over, and key 1 does not know it any more. status, cause: how COMMAND ended, or nil. actor: as in
+-- `record`.
 local function forget_hold(hold, event, time, status, cause, actor)
 	local slot = match(hold.mode, '^=(.+)$')
 	holds[hold.id] = false
@@ -61,12 +60,26 @@ local function set_free()
 	lock.field, lock.value, lock.mode, lock.slots, lock.holder, lock.ttl = nil, nil, nil, nil, nil, nil
 end
 
+-- The columns of a record that has only numbers, so many as it has.
+local function numbers(text)
+	local one, two, three, four = match(text, '^(%S+) (%S+) ?(%S*) ?(%S*)$')
+	return number(one), number(two), number(three), number(four)
+end
+
+-- Writes a record that `lock` keeps as text, if it is another one now.
+local function save(name, ...)
+	local text = columns(select('#', ...), ...)
+	if text ~= lock[name] then
+		lock[name] = text
+		note('HSET', STATE, name, text)
+	end
+end
+
 -- COMMAND ended with 0. After a loss of data, the token says when the hold began.
 local function note_success(hold)
-	local started, before = math.min(hold.since or now, hold.token or now, now), number(match(lock.ok, '^%d+'))
+	local started, before = math.min(hold.since or now, hold.token or now, now), numbers(lock.ok)
 	if hold.mode ~= 'x' and (before or MOST) <= now then
 		started = math.max(started, before) -- one that was started later may have ended sooner
 	end
-	lock.ok = columns(2, started, now)
-	note('HSET', STATE, 'ok', lock.ok)
+	save('ok', started, now)
 end

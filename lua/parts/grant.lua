@@ -11,7 +11,13 @@ local function introduce()
 	end
 end
 
--- Gives the lease of a hold this time to live, ms.
+local function forget_turn()
+	if lock.turn ~= '' then
+		lock.turn = ''
+		call('HDEL', STATE, 'turn')
+	end
+end
+
 local function set_ttl(hold, ttl)
 	hold.ends = now + ttl
 	if lock.mode == 'x' then
@@ -61,10 +67,7 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
-	if lock.turn ~= '' then
-		call('HDEL', STATE, 'turn')
-		lock.turn = ''
-	end
+	forget_turn()
 	if remember then -- else there is no period
 		remember(period)
 	end

@@ -1,4 +1,4 @@
--- The holders: who fits beside whom, holds whose end nobody has noticed, what people are told about them.
+-- The holders.
 
 -- When a lease ends (ms), by its score among the holders; nil if there is none.
 local function end_of(score)
@@ -10,7 +10,6 @@ local function has_entry(hold, entry)
 	return string.find(hold.holds, ',' .. entry .. ',', 1, true) ~= nil
 end
 
--- The entry of this request, or nil.
 local function entry_of(hold, request)
 	local at = string.find(hold.holds, request .. ',', 1, true)
 	local entry = at and string.sub(hold.holds, at - 1, at - 1) .. request
@@ -94,10 +93,7 @@ local function extend(hold, lease)
 		ttl = lease
 	end
 	if hold.token then
-		hold.ends = now + ttl
-		if lease > math.max(hold.lease or MOST, hold.longest or 0) then
-			hold.longest = lease
-		end
+		hold.ends, hold.longest = now + ttl, math.max(lease, hold.longest or 0)
 		note('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
 	end
 	return ttl
@@ -111,18 +107,15 @@ local function too_long(hold, ttl)
 	return hold.since and ttl > most + CLOCK_SLACK_MS and most
 end
 
--- ---- Who fits ----
---
--- A mode of a hold is `x`, exclusive; `s`, shared; or =SLOT. A waiter wants x, s, one of the slots 1 to N
--- (`#N`), or the first free one of some slots (`=A,B,C`).
+-- ---- Who fits: ../README.md has the modes and wants ----
 
 -- The first of these slots that is free, as a mode; or nil, and in how many ms the first lease of them
 -- ends. Our hash, if somebody deleted it, must know again which slots all holders have, or their leases
 -- must have ended.
 local function free_slot(want)
-	local count, names, pages = count_of(want), {}, {} -- of owners, by the first slot
-	local known_at = number(match(lock.lost, '^%S+ %S+ (%d+)$')) or 0
-	local is_known, holders, free, soonest = not lock.is_new and known_at <= now, 0, nil, MOST
+	local _, _, known_at = numbers(lock.lost)
+	local is_known, holders, free, soonest = not lock.is_new and (known_at or 0) <= now, 0, nil, MOST
+	local count, names = count_of(want), {}
 	for name in string.gmatch(count and '' or string.sub(want, 2), '[^,]+') do
 		names[#names + 1] = name
 	end
@@ -132,24 +125,22 @@ local function free_slot(want)
 		for i = first, math.min(count, first + CHUNK - 1) do
 			fields[#fields + 1] = 's:' .. (names[i] or i)
 		end
-		pages[first] = call('HMGET', STATE, unpack(fields))
-		for i, owner in ipairs(pages[first]) do
+		local ids = call('HMGET', STATE, unpack(fields))
+		for i, owner in ipairs(ids) do
 			if not owner then
-				free, pages[first][i] = free or first + i - 1, '' -- nobody's id
+				free, ids[i] = free or first + i - 1, '' -- nobody's id
 			end
 		end
-		if free and is_known then
-			return '=' .. (names[free] or free)
-		end
-	end
-	for first = 1, count, CHUNK do
-		for i, score in ipairs(call('ZMSCORE', HOLDERS, unpack(pages[first]))) do
+		for i, score in ipairs(free and is_known and {} or call('ZMSCORE', HOLDERS, unpack(ids))) do
 			local ends = end_of(score) or 0
 			if ends > now then
 				holders, soonest = holders + 1, math.min(soonest, ends)
 			else
 				free = free or first + i - 1 -- nobody has noticed the end
 			end
+		end
+		if free and is_known then
+			break
 		end
 	end
 	if free and (is_known or not lock.is_new and holders == call('ZCARD', HOLDERS)) then
@@ -169,8 +160,6 @@ local function fit(want)
 	end
 	return want == 's' and lock.mode == want and want or nil, lock_ttl()
 end
-
--- ---- Ends ----
 
 -- Redisson's waiter at the head sleeps until the end of the lock that it saw when it asked.
 local function tell_redisson()
@@ -194,27 +183,39 @@ end
 -- Since when the lock is free again that a waiter was handed, and did not renew: it hangs.
 local missed_at
 
--- The lease of this hold has ended. One that has not renewed since it was handed the lock hangs.
-local function expire(hold)
-	local ends = math.min(hold.ends or now, now)
-	if hold.state == 'held' and hold.since and hold.ends and hold.ends - hold.since < (hold.lease or 0) then
-		missed_at = ends
+-- A hold with this token was broken: it is not taken up after an earlier loss of data.
+local function forget_loss(token)
+	local floor, at, known_at = numbers(lock.lost)
+	if floor and token > floor then
+		save('lost', token, at, known_at)
 	end
-	forget_hold(hold, hold.state == 'kept' and 'released' or 'expired', ends)
 end
 
--- Of several holders, ends those whose leases have ended, so many at most.
+-- The keys know nothing of this hold any more: its lease has ended, or somebody deleted the key. One that has
+-- not renewed since it was handed the lock hangs.
+local function end_unnoticed(hold)
+	local ends, event = math.min(hold.ends or now, now), hold.state == 'kept' and 'released' or 'expired'
+	if (hold.ends or now) > now + CLOCK_SLACK_MS then
+		event = 'forced'
+		forget_loss(hold.token or 0)
+	elseif hold.state == 'held' and hold.since and hold.ends and hold.ends - hold.since < (hold.lease or 0) then
+		missed_at = ends
+	end
+	forget_hold(hold, event, ends)
+end
+
+-- Of several holders.
 local function expire_some(most)
 	for _, id in ipairs(call('ZRANGE', HOLDERS, '-inf', stamp, 'BYSCORE', 'LIMIT', 0, most)) do
 		local hold = read_hold(id, call('HGET', STATE, 'h:' .. id))
 		call('ZREM', HOLDERS, id)
 		if hold then
-			expire(hold)
+			end_unnoticed(hold)
 		end
 	end
 end
 
--- Ends a hold; the lock is free with the last one. The arguments are as for forget_hold.
+-- The lock is free with the last hold. The arguments are as for forget_hold.
 local function end_hold(hold, event, status, cause, actor)
 	if lock.mode == 'x' then
 		call('DEL', LOCK)
@@ -235,27 +236,6 @@ local function end_hold(hold, event, status, cause, actor)
 		end
 	end
 	forget_hold(hold, event, now, status, cause, actor)
-end
-
--- ---- Ends that nobody has noticed ----
-
--- A hold with this token was broken: it is not taken up after an earlier loss of data.
-local function forget_loss(token)
-	local floor, rest = match(lock.lost, '^(%d+)( .*)$')
-	if floor and token > tonumber(floor) then
-		lock.lost = int(token) .. rest
-		call('HSET', STATE, 'lost', lock.lost)
-	end
-end
-
--- Ends a hold of which the keys know nothing any more: by its lease, or somebody deleted the key.
-local function end_unnoticed(hold)
-	if (hold.ends or now) > now + CLOCK_SLACK_MS then
-		forget_loss(hold.token or 0)
-		forget_hold(hold, 'forced', now)
-	else
-		expire(hold)
-	end
 end
 
 -- The records of the holds that `holder` says, all of which are over; of several it may miss some: one script
@@ -285,44 +265,6 @@ local function cut_lease(hold, ttl)
 		set_ttl(hold, most)
 		call('HSET', STATE, 'h:' .. hold.id, hold_text(hold))
 		tell_redisson()
-	end
-end
-
--- Notices leases that have ended and keys that somebody deleted; of several holders, so many as one script
--- can look at. The caller's hold, if somebody took it out of the holders, is broken, not lost.
-local ENDS_MOST = 20
-local function notice_ends()
-	local mine, field = read_hold(id, my_text), lock.field
-	if MODES[field] then
-		expire_some(ENDS_MOST)
-		if call('ZCARD', HOLDERS) == 0 then -- all leases end just now, or somebody deleted the key
-			call('DEL', LOCK)
-			set_free()
-			lock.holder = field
-		end
-	end
-	if lock.holder and lock.holder ~= lock.field then
-		local left = holds_left()
-		if MODES[lock.holder] and not MODES[lock.field] then
-			note('DEL', HOLDERS)
-		end
-		call('HDEL', STATE, 'holder', 'h:' .. lock.holder)
-		lock.holder = nil
-		for _, hold in ipairs(left) do
-			end_unnoticed(hold)
-		end
-	elseif MODES[lock.field] and mine and holds[id] == nil and not find_hold(id) then
-		note('ZREM', HOLDERS, id)
-		end_unnoticed(mine)
-	end
-	if lock.mode == 'x' then
-		cut_lease(find_hold(lock.field), lock_ttl())
-	elseif lock.mode then -- leases of less than 30 s are over soon
-		local found = call('ZRANGE', HOLDERS, '+inf', int(now + 30000), 'BYSCORE', 'REV', 'LIMIT', 0, ENDS_MOST,
-			'WITHSCORES')
-		for i = 1, #found, 2 do
-			cut_lease(find_hold(found[i]), end_of(found[i + 1]) - now)
-		end
 	end
 end
 

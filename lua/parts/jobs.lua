@@ -1,4 +1,4 @@
--- Jobs that need not run each time (--once-per, --once-ok), and jobs of which the newest waits (--supersede).
+-- --once-per, --once-ok, --supersede.
 
 -- A period. Returns its ms, and whether it is that of --once-ok; nil: there is none.
 local function read_period(text)
@@ -6,31 +6,14 @@ local function read_period(text)
 	return number(ms), ok == 'ok'
 end
 
--- `start`, as numbers.
-local function read_start()
-	local last, whose, before, recall = match(lock.start, '^(%S+) (%S+) (%S+) (%S+)$')
-	return number(last), number(whose), number(before), number(recall)
-end
-
--- When the last COMMAND that ended with 0 was started, and when it ended, ms.
-local function read_ok()
-	local started, ended = match(lock.ok, '^(%d+) (%d+)$')
-	return number(started), number(ended)
-end
-
-local function save_start()
-	note('HSET', STATE, 'start', lock.start)
-end
-
 -- A job with this period wants to find the last start, or the last success, in our hash: `status` shows the
 -- start for another period, too.
 function remember(period)
 	local ms, is_ok = read_period(period)
-	local last, whose, before, recall = read_start()
+	local last, whose, before, recall = numbers(lock.start)
 	local wanted = ms and (last or now) + (is_ok and 1 or 2) * ms or 0
 	if wanted > (recall or 0) then
-		lock.start = columns(4, last, whose, before, wanted)
-		save_start()
+		save('start', last, whose, before, wanted)
 	end
 end
 
@@ -42,23 +25,22 @@ end
 -- Whether a job with this period is --once-per, and the last start is too short a time ago for it.
 local function ran(period)
 	local ms, is_ok = read_period(period)
-	return ms and not is_ok and is_recent(read_start(), ms)
+	return ms and not is_ok and is_recent(numbers(lock.start), ms)
 end
 
 -- Whether a job with this period is --once-ok, and need not run: a COMMAND ended with 0, and was started a
 -- short time ago, or ended since the job began to wait (ms; nil: it begins now), but not in the future.
 local function is_done(period, since)
 	local ms, is_ok = read_period(period)
-	local started, ended = read_ok()
+	local started, ended = numbers(lock.ok)
 	return ms and is_ok and (is_recent(started, ms) or since and ended and ended <= now and ended >= since)
 end
 
 -- The COMMAND of this hold is not started after all. Another holder's may have been started since.
 local function forget_start(hold)
-	local _, whose, before, recall = read_start()
+	local _, whose, before, recall = numbers(lock.start)
 	if whose and whose == hold.token then
-		lock.start = columns(4, before, nil, nil, recall)
-		save_start()
+		save('start', before, nil, nil, recall)
 	end
 end
 
@@ -70,21 +52,11 @@ local function read_newest()
 	return since and whose, since, number(ticket)
 end
 
-local function set_newest(whose, since, ticket)
-	local text = columns(3, whose, since, ticket)
-	if text ~= lock.newest then
-		lock.newest = text
-		call('HSET', STATE, 'newest', text)
-	end
-end
-
--- Since when a waiter waits, ms.
 local function waits_since(id, ticket)
 	local newest, since = read_newest()
 	return newest == id and since or math.floor(ticket / 1000)
 end
 
--- For how many ms it has waited.
 local function waited_by(id, ticket)
 	return math.max(0, now - waits_since(id, ticket))
 end

@@ -1,7 +1,4 @@
--- The queue: who is next. Ours wait in one sorted set, id by ticket, and that alone is the order of ours.
--- Redisson's list has a marker, "fairlock:TICKET", for each batch of ours between two of its own. A waiter
--- belongs to the last marker with a ticket that is not larger; one that is older than all to the first, or
--- before a head of Redisson's.
+-- What changes the queue; its rules are in ../README.md.
 
 -- Set for a caller who must leave no trace: what it sees of Redisson's is not written down.
 local is_traceless = false
@@ -15,8 +12,6 @@ local function find_oldest()
 	end
 	return oldest or nil, oldest_ticket
 end
-
--- ---- Redisson's list ----
 
 -- The list, read whole, once; and its markers: `ticket`, and the place `at` which it stands.
 local list, batches = call('LRANGE', LIST, 0, -1), {}
@@ -46,20 +41,18 @@ find_batches()
 -- Makes list and scores agree where another program has deleted a key or an id. One of Redisson's gets a
 -- place: its scripts never push an id that has a score.
 if call('ZCARD', TIMEOUTS) ~= #list then
-	local times = {}
+	local is_listed = {}
 	for _, id in ipairs(list) do
-		times[id] = (times[id] or 0) + 1
+		if is_listed[id] then
+			call('LREM', LIST, -1, id)
+		end
+		is_listed[id] = true
 		call('ZADD', TIMEOUTS, 'NX', int(now + (marker_of(id) and MARKER_SCORE_MS or REDISSON_SCORE_MS)), id)
 	end
-	for id, count in pairs(times) do
-		if count > 1 then
-			call('LREM', LIST, 1 - count, id)
-		end
-	end
 	for _, id in ipairs(call('ZRANGE', TIMEOUTS, 0, -1)) do
-		if not times[id] and marker_of(id) then
+		if not is_listed[id] and marker_of(id) then
 			call('ZREM', TIMEOUTS, id)
-		elseif not times[id] then
+		elseif not is_listed[id] then
 			call('RPUSH', LIST, id)
 		end
 	end
@@ -84,10 +77,6 @@ local function drop_entry(at)
 	find_batches()
 end
 
-local function has_marker_at(at)
-	return list[at] and marker_of(list[at]) ~= nil
-end
-
 local function score_of(id)
 	return tonumber(call('ZSCORE', TIMEOUTS, id) or nil) or 0
 end
@@ -100,24 +89,20 @@ local function tell(id, message)
 	end
 end
 
--- ---- Waiters of ours ----
-
 -- The ticket of a waiter, or nil if it does not wait.
 local function ticket_of(id)
 	return number(call('ZSCORE', OURS, id))
 end
 
--- A waiter of ours that is older than all markers stands before a head of Redisson's: its marker was dropped,
--- or it has come back.
+-- Before a head of Redisson's: that of an older waiter was dropped, or the waiter has come back.
 local function put_first_marker()
 	local id, ticket = find_oldest()
-	if id and not has_marker_at(1) and not (batches[1] and ticket >= batches[1].ticket) then
+	if id and not marker_of(list[1]) and not (batches[1] and ticket >= batches[1].ticket) then
 		add_marker('LPUSH', ticket)
 	end
 end
 
--- Takes waiters of ours out, all of the batch of this ticket, and its marker if it is empty then:
--- Redisson's unlock would speak to a marker that nobody listens to.
+-- Takes waiters of ours out, all of the batch of this ticket, and its marker if it is empty then.
 local function take_out(ids, ticket)
 	put_first_marker() -- else an older one would seem to be in this batch
 	local fields, index = {}, batches[1] and 1
@@ -136,20 +121,19 @@ local function take_out(ids, ticket)
 	end
 end
 
--- A waiter waits no more. If another one comes that supersedes it, there is no place to take over.
+-- If another one comes that supersedes this waiter, there is no place to take over.
 local function end_wait(id, ticket)
 	local newest_id, since = read_newest()
 	take_out({id}, ticket)
 	if newest_id == id then
-		set_newest(id, since, nil)
+		save('newest', id, since, nil)
 	end
 end
 
--- Gives a waiter of ours its place. A newcomer that does not stand behind others of ours begins a batch.
 local function stand(id, ticket, is_newcomer)
 	oldest = nil
 	call('ZADD', OURS, int(ticket), id)
-	if is_newcomer and not has_marker_at(#list) then
+	if is_newcomer and not marker_of(list[#list]) then
 		add_marker('RPUSH', ticket)
 	end
 	put_first_marker()
@@ -180,7 +164,7 @@ local function is_silent(waiter)
 	return waiter ~= nil and now - waiter.seen >= SILENT_MS
 end
 
--- So long a waiter has to take its turn, ms. waiter: its record, or nil.
+-- waiter: its record, or nil.
 local function turn_ms(waiter)
 	return is_silent(waiter) and SILENT_TURN_MS or TURN_MS
 end
@@ -225,9 +209,8 @@ end
 local PASSED_MOST = 1000  -- so many are passed over by one script
 local passed_over = 0     -- so many were, Redisson's, too
 
--- Passes over those at the beginning of the head's batch that are not there, or hang: they were told their
--- turn in vain, or are silent, and one that was handed the lock did not renew it. me: the caller, which is
--- alive.
+-- Passes over those at the beginning of the head's batch that are not there, or hang. me: the caller, which
+-- is alive. Returns whether there were any.
 local function pass_over_ours(me, ends)
 	check_run(true)
 	if now < back_at() then
@@ -263,7 +246,7 @@ end
 local is_stuck = false -- too many dead: the next script goes on
 local function first_waiter(me)
 	while true do
-		local head, is_marker, id, ticket = list[1], has_marker_at(1), find_oldest()
+		local head, is_marker, id, ticket = list[1], marker_of(list[1]), find_oldest()
 		local ends = batches[is_marker and 2 or 1]
 		ends = ends and ends.ticket or MOST -- of the batch that is first
 		if not id and not head then
@@ -324,7 +307,7 @@ local function see_in(id, ticket)
 	local its = turn_of(id, ticket or score_of(id))
 	local told = its and its.told or now
 	local ends = told + turn_ms(waiter_of(id))
-	if not has_marker_at(1) and told + LOOK_MS > now then
+	if not marker_of(list[1]) and told + LOOK_MS > now then
 		ends = math.min(ends, told + LOOK_MS)
 	end
 	return math.max(1, math.min(ends - now, ticket and MOST or seen_dead_in(id)))
@@ -347,11 +330,10 @@ local function hand_over(id, ticket, mode)
 	if find_hold(owner) or not enter(note, mode, owner, waiter.want) then
 		return false
 	end
-	local ttl, waited = math.min(turn_ms(waiter), waiter.lease - 1), waited_by(id, ticket)
+	local ttl, waited = math.max(1, math.min(turn_ms(waiter), waiter.lease - 1)), waited_by(id, ticket)
 	if missed_at and waiter.seen < missed_at then -- it was first since then
 		ttl = math.min(ttl, math.max(SILENT_TURN_MS, missed_at + TURN_MS - now))
 	end
-	ttl = math.max(1, ttl)
 	end_wait(id, ticket)
 	local hold = take(owner, mode, waiter.kind .. id, waiter.lease, ttl, waiter.by, waited, waiter.period)
 	to_tell[#to_tell + 1] = {id, 'granted ' .. int(hold.token) .. ' ' .. int(ttl) .. ' ' .. stamp .. ' ' ..
@@ -359,7 +341,6 @@ local function hand_over(id, ticket, mode)
 	return true
 end
 
--- What `fit` says for this waiter. ticket: nil for one of Redisson's.
 local function room_for(id, ticket)
 	local waiter = ticket and waiter_of(id)
 	return fit(waiter and waiter.want or 'x')
@@ -367,9 +348,7 @@ end
 
 local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the next one is told, and goes on
 
--- Hands the lock to the first waiter if there is room for it, then to the next, and so on: none overtakes,
--- whatever it wants. One to whom it cannot be handed is told its turn; one without room, when there may be
--- some. me: the caller. Returns the first waiter, and its ticket if it is ours.
+-- me: the caller. Returns the first waiter, and its ticket if it is ours.
 function pass_on(me)
 	local id, ticket, mode, ms
 	repeat
@@ -413,10 +392,9 @@ function pass_on(me)
 	return id, ticket
 end
 
--- A script that changed something ends with this. Redisson's unlock speaks to the head of the list, which
--- may be a marker by then without a script of ours: so where its clients hold, or may hold before ours, the
--- first two of ours listen to the first marker. has_left: one that may have listened has left. me: a waiter
--- that is answered which marker it is. Returns the ticket of that marker and how many listen, or nil.
+-- A script that changed something ends with this. has_left: one that may have listened to the first marker
+-- has left. me: a waiter that is answered which marker it is. Returns the ticket of that marker and how many
+-- listen, or nil.
 function settle(has_left, me)
 	put_first_marker()
 	-- Redisson's grants, and its waiters that give up, each take up to 300 s from every score behind them

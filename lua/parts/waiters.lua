@@ -16,7 +16,7 @@ end
 --   secret   of its last question; `-`: the lock cannot be handed to it
 --   kind     as in the `holds` of a hold
 --   period   as acquire has it; `-`: none
---   want     see holds.lua
+--   want     see ../README.md
 --   owner    of a new grant; `-`: the request itself
 --   by       as of a hold
 local function read_waiter(text)
@@ -51,7 +51,7 @@ local function see(some, is_whole)
 	return count
 end
 
--- The waiters that this script has looked at: id → record, or false for one without.
+-- id → record, or false for one without
 local waiters = {}
 local function waiter_of(whose)
 	if waiters[whose] == nil then
@@ -60,9 +60,8 @@ local function waiter_of(whose)
 	return waiters[whose] or nil
 end
 
--- The ticket of a marker, or nil for one of Redisson's.
 local function marker_of(listed)
-	return string.byte(listed) == 102 and number(match(listed, '^fairlock:(%d+)$')) or nil -- 102 is `f`
+	return listed and string.byte(listed) == 102 and number(match(listed, '^fairlock:(%d+)$')) or nil -- `f`
 end
 
 -- All who wait, in order: tables of `id`, and `ticket` if it is ours; so many of ours at most. One of

@@ -71,7 +71,8 @@ end
 
 -- Usually nobody holds, nobody waits, no hold has ended unnoticed, and there is nothing to consider.
 if not (word or asks or lock.field or lock.holder or want ~= 'x' or ticket or again or newest or
-	period ~= '' or (number(match(lock.run, ' (%d+)$')) or 0) > now or is_queued()) then
+	period ~= '' or (number(match(lock.run, ' (%d+)$')) or 0) > now or
+	call('EXISTS', LIST, TIMEOUTS, OURS) > 0) then
 	return grant('x', 0)
 end
 
@@ -101,7 +102,7 @@ end
 if word and not (inside and has_entry(inside, entry)) then
 	local newer = match(word, '^superseded (.*)$')
 	if word == 'ran ok' then
-		return need_not(word, select(2, read_ok()))
+		return need_not(word, select(2, numbers(lock.ok)))
 	end
 	return newer and {'superseded', newer, about()} or {'removed', about()}
 elseif inside and inside.state == 'kept' and (lock.mode ~= 'x' or has_entry(inside, request)) then
@@ -117,8 +118,7 @@ elseif inside and inside.state == 'held' then
 	if not has_entry(inside, entry) then
 		introduce()
 		if not inside.token and lock.token == 0 then -- our hash was lost, or this is a hold of Redisson's
-			lock.token = now -- one that nobody has had
-			call('HSET', STATE, 'token', stamp)
+			raise_token(now) -- one that nobody has had
 		end
 		local count_now = (lock.mode == 'x' or inside.holds ~= ',') and inside.count + 1 or 1
 		inside.holds = inside.holds .. entry .. ','
@@ -154,7 +154,7 @@ end
 local function become_newest(its_ticket)
 	if newest then
 		local now_newest, since = read_newest()
-		set_newest(request, now_newest == request and since or waits_from, its_ticket)
+		save('newest', request, now_newest == request and since or waits_from, its_ticket)
 	end
 end
 
@@ -175,9 +175,9 @@ if is_done(period, newest and newest ~= 0 and waits_from or ticket and waits_sin
 			pass_on()
 		end
 	end
-	return need_not('ran ok', select(2, read_ok()))
+	return need_not('ran ok', select(2, numbers(lock.ok)))
 elseif not ticket and ran(period) then
-	return need_not('ran', read_start(), about())
+	return need_not('ran', numbers(lock.start), about())
 end
 local room, ms = fit(want)
 is_traceless = ARGV[6] == 'try'
@@ -241,8 +241,7 @@ if not is_free then
 	end
 	become_newest(ticket)
 	if turn_of(request, ticket) then -- it does not hang: it asked, and there was no room any more
-		lock.turn = ''
-		call('HDEL', STATE, 'turn')
+		forget_turn()
 	end
 	lock.ticket = math.max(lock.ticket, ticket)
 	call('HSET', STATE, 'ticket', int(lock.ticket), 'w:' .. request, columns(8, now, lease,
@@ -281,7 +280,7 @@ if not is_free then
 elseif ticket and ran(period) then -- it stood behind a run that has just been, or begins with this script
 	leave_queue(ticket)
 	pass_on()
-	return need_not('ran', read_start(), about())
+	return need_not('ran', numbers(lock.start), about())
 end
 local waited = ticket and waited_by(request, ticket) or 0
 if ticket then

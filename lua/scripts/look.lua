@@ -68,17 +68,6 @@ local function shown(value)
 	return value and int(value) or ''
 end
 
--- How many slots this waiter wants one of.
-local function slots_wanted(want)
-	local _, commas = string.gsub(match(want, '^=(.*)$') or '', ',', '')
-	return count_of(want) or string.sub(want, 1, 1) == '=' and commas + 1 or 0
-end
-
-local function holder_row(hold)
-	return {hold.id, hold.count, hold.ttl, shown(hold.token), by_of(hold), shown(hold.since), bit(hold.token),
-		bit(hold.state == 'kept'), match(hold.mode, '^=(.+)$') or '', bit(is_by_hand(hold))}
-end
-
 local function status()
 	local rows, first, is_long = {}, {'', 0, lock_ttl(), '', '', '', 0, 0, '', 0}, false
 	local largest, named = 0, 0 -- of the slots that are taken
@@ -88,7 +77,9 @@ local function status()
 	end
 	for _, hold in ipairs(all_holds()) do
 		if hold.ttl then
-			rows[#rows + 1] = holder_row(hold)
+			rows[#rows + 1] = {hold.id, hold.count, hold.ttl, shown(hold.token), by_of(hold), shown(hold.since),
+				bit(hold.token), bit(hold.state == 'kept'), match(hold.mode, '^=(.+)$') or '',
+				bit(is_by_hand(hold))}
 			first = hold == first_hold and rows[#rows] or first
 			is_long = is_long or too_long(hold, hold.ttl)
 			largest = math.max(largest, number(match(hold.mode, '^=(%d+)$')) or 0)
@@ -102,13 +93,14 @@ local function status()
 		if waiter.is_here then
 			waiting = waiting + 1
 			longest = math.max(longest, waiter.ticket and waited_by(waiter.id, waiter.ticket) or -1)
-			slots = math.max(slots, waiter.record and slots_wanted(waiter.record.want) or 0)
+			local want = waiter.record and waiter.record.want or 'x'
+			slots = math.max(slots, count_of(want) or select(2, string.gsub((string.gsub(want, '^=', ',')), ',', '')))
 		end
 	end
 	return {first[1], first[2], first[3], first[4], first[5], first[6], first[7], waiting, stamp,
 		lock.spelled or LOCK, longest, lock.grants, events[1], events[2], events[3], first[8],
-		shown(read_start()), lock.mode or '', rows, select(5, about()), lock.slots or slots,
-		shown(select(2, read_ok())), first[10], bit(is_long)}
+		shown(numbers(lock.start)), lock.mode or '', rows, select(5, about()), lock.slots or slots,
+		shown(select(2, numbers(lock.ok))), first[10], bit(is_long)}
 end
 
 local what, is_whole, since = ARGV[2], ARGV[5] == '1', ARGV[4]

@@ -35,7 +35,8 @@
 --                   may be taken up again
 --             ttl   until it is worth while to look again, since the hold may be over; -1: nobody knows
 --             hold  "TOKEN LEASE MODE OWNER", with `-` for what our hash does not know
---         {'not held', owner, by}  {'not acquired'}: only wrap's own hold is left
+--         {'not held', HOLDER...}  see `about` in holds.lua
+--         {'not acquired'}         only wrap's own hold is left
 
 local id, request, mode, strays, late = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[8]) or 0, {'late'}
 local min, status, cause = tonumber(ARGV[7]), ARGV[9], ARGV[10]
@@ -49,7 +50,8 @@ end
 local hold = read_hold(id, my_text)
 if hold and mode == 'own' and not (min or word or asks) and lock.field == id and lock.holder == id and
 	lock.value == '1' and hold.state == 'held' and hold.since and not hold.keep and hold.notes == '-' and
-	string.sub(hold.holds, 3) == request .. ',' and not is_queued() then
+	string.sub(hold.holds, 3) == request .. ',' and
+	call('EXISTS', LIST, TIMEOUTS, OURS) == 0 then
 	call('DEL', LOCK)
 	set_free()
 	forget_hold(hold, 'released', now, status, cause)
@@ -83,8 +85,7 @@ end
 
 local function not_held()
 	settle()
-	local owner, owner_by = about()
-	return {'not held', owner, owner_by}
+	return {'not held', about()}
 end
 
 -- Whether the log, read once, says that this owner has given its hold back.
@@ -101,8 +102,6 @@ local function has_released(owner)
 	return released[owner]
 end
 
--- ---- force ----
-
 if mode == 'force' then
 	local answer = {'forced'}
 	for _, one in ipairs(holders_meant()) do
@@ -110,9 +109,7 @@ if mode == 'force' then
 			answer[#answer + 1], answer[#answer + 2] = one.id, by_of(one)
 			if not one.token then
 				-- a token that nobody has had, lest its owner takes the hold up again
-				introduce()
-				lock.token = math.max(now, lock.token)
-				call('HSET', STATE, 'token', int(lock.token))
+				raise_token(now)
 			end
 			for held_by in string.gmatch(one.holds .. 'w' .. one.id, ',%l([^,]+)') do
 				set_last_word(held_by, 'forced') -- so this process is told why
@@ -134,17 +131,14 @@ end
 -- ---- forget: a COMMAND that runs now goes on, and counts if it ends with 0 ----
 
 if mode == 'forget' then
-	local last, _, _, recall = read_start()
-	last = last or read_ok()
+	local last, _, _, recall = numbers(lock.start)
+	last = last or numbers(lock.ok)
 	introduce()
-	lock.start = columns(4, nil, nil, nil, recall)
-	save_start()
+	save('start', nil, nil, nil, recall)
 	call('HDEL', STATE, 'ok')
 	settle()
 	return answer_for_good({'forgot', last and math.max(0, now - last) or -1})
 end
-
--- ---- stop ----
 
 local ASKERS_MOST = 20 -- so many are told the end of a hold; others look themselves
 
@@ -155,15 +149,13 @@ local function stop_one(owner, its_token, lease, its_mode)
 	local is_wrap = one and (has_entry(one, 'w' .. owner) or has_entry(one, 'v' .. owner))
 	if not one and known and can_be_lost(known, lease, its_mode) and not has_released(owner) then
 		-- from the first of us on that sees the loss, a lease may pass until the holder is back
-		local floor, at = read_lost()
+		local floor, at = numbers(lock.lost)
 		at = floor == lock.token and at or note_loss(known, lease)
 		return at + lease > now and 'away' or nil, math.min(AWAY_MS, at + lease - now), ''
-	elseif not one then
+	elseif not one or one.token and one.token ~= known and not is_wrap then
 		return nil
 	elseif not one.token then
 		return known and 'away' or 'alone', ttl_of(one), ''
-	elseif one.token ~= known and not is_wrap then
-		return nil
 	elseif one.state == 'kept' then
 		end_hold(one, 'released', nil, nil, by)
 		return 'kept', 0, by_of(one)
@@ -286,7 +278,7 @@ local is_success = mode == 'own' and given == 'w' .. id and status == '0' and ca
 if is_success then
 	note_success(hold)
 	-- the first waiters that need not run now are told to ask; those behind learn it with their sign of life
-	for _, waiter in ipairs((select(4, read_start()) or 0) >= now and everybody(200) or {}) do
+	for _, waiter in ipairs((select(4, numbers(lock.start)) or 0) >= now and everybody(200) or {}) do
 		if waiter.record and is_done(waiter.record.period, waits_since(waiter.id, waiter.ticket)) then
 			tell(waiter.id, '0')
 		end

@@ -19,7 +19,7 @@
 --                                  by: of a process that asks this one to stop, or ''
 --         {'not by hand'}          the lease is beyond a day, which only a hold by hand may have
 --         {'released'}             the owner holds the lock, but this process's hold was given back
---         {'lost', 'forced' | 'taken' | 'gone', owner, by}
+--         {'lost', 'forced' | 'taken' | 'gone', owner, by}  of taken: who holds it
 
 local id, request, kind, mode, is_start = ARGV[2], ARGV[3], ARGV[4], ARGV[10] or 'x', ARGV[11] == '1'
 local by, period, strays, late = ARGV[7], ARGV[8] or '', tonumber(ARGV[9]) or 0, {'late'}
@@ -36,12 +36,12 @@ local has_not_begun = request == id and (kind == 'v' or is_start) -- says the wr
 local function renewed()
 	local ttl = extend(hold, lease)
 	if not hold.token and lock.mode == '=' and not lock.is_new then -- see free_slot
-		lock.lost = (match(lock.lost, '^(%S+ %S+) ') or '- -') .. ' ' .. int(now + lock_ttl())
-		call('HSET', STATE, 'lost', lock.lost)
+		local floor, at = numbers(lock.lost)
+		save('lost', floor, at, now + lock_ttl())
 	end
 	-- a Redisson waiter at the head may be dead: where only its own kind waits, only the holder's scripts see
 	-- that
-	if list[1] and not has_marker_at(1) then
+	if list[1] and not marker_of(list[1]) then
 		first_waiter()
 		if passed_over > 0 then
 			pass_on()
@@ -56,28 +56,20 @@ end
 
 -- COMMAND is about to start, or has started. Going in again starts nothing that counts.
 local function count_start()
-	local last, _, _, recall = read_start()
+	local last, _, _, recall = numbers(lock.start)
 	local began = is_start and now or math.min(now, token or now) -- the token is the time of the grant
 	if kind == 'w' and request == id and (last or 0) < began then
-		lock.start = columns(4, began, hold.token, last, recall)
+		save('start', began, hold.token, last, recall)
 		remember(period)
-		save_start()
 	end
-end
-
-local function set_token(newest)
-	introduce()
-	hold.token = newest
-	lock.token = math.max(lock.token, newest)
-	call('HSET', STATE, 'token', int(lock.token))
 end
 
 -- Writes into our hash what it forgot about this hold. Others may have had the lock since then: a COMMAND
 -- that has not begun gets a newer token than theirs. since: unknown, `now` would say that it began just now.
 local function restore()
-	set_token(has_not_begun and math.max(now, token + 1, lock.token + 1) or token)
-	token = hold.token
-	hold.lease, hold.holds, hold.by, hold.mode = lease, hold.holds .. entry .. ',', by, mode
+	token = has_not_begun and math.max(now, token + 1, lock.token + 1) or token
+	raise_token(token)
+	hold.token, hold.lease, hold.holds, hold.by, hold.mode = token, lease, hold.holds .. entry .. ',', by, mode
 	if slot then
 		call('HSET', STATE, 's:' .. slot, id)
 	end
@@ -106,7 +98,8 @@ elseif hold and (has_entry(hold, entry) or kind == 'w' and has_entry(hold, 'v' .
 	-- that COMMAND has counts; before it begins, the newer one does
 	local is_newer = has_not_begun and token and (hold.token or 0) > token
 	if request == id and token and hold.token ~= token and not is_newer then
-		set_token(token)
+		hold.token = token
+		raise_token(token)
 		save_hold(hold)
 	end
 	return renewed()
@@ -142,18 +135,16 @@ end
 
 -- It is lost. Our hash cannot have known a hold that is younger than the loss of data before which it was
 -- granted: then no script has logged its end.
-local floor, at = read_lost()
+local floor, at = numbers(lock.lost)
 local has_room, other = fit(mode), slot and lock.mode == '=' and call('HGET', STATE, 's:' .. slot)
-if token and not word and (token > lock.token or floor and token > floor and token < at) then
+if token and not word and (token > lock.token or floor and at and token > floor and token < at) then
 	record('lost', now, id, token, by, nil, nil, nil, nil, slot)
 	introduce()
 	set_last_word(request, 'lost')
 end
 settle()
 local owner, owner_by = about()
-if has_room then
-	owner, owner_by = '', ''
-elseif other and find_hold(other) then
+if other and find_hold(other) then
 	owner, owner_by = other, by_of(find_hold(other))
 end
 return {'lost', word == 'forced' and 'forced' or has_room and 'gone' or 'taken', owner, owner_by}

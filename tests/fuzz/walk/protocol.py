@@ -106,7 +106,7 @@ FORMS = {
         "ran": "ago *", "ran ok": "ago", "removed": "*", "superseded": "by *", "other": "mode"},
     "renew": {"renewed": "ttl token taken_up by", "released": "", "late": "", "not by hand": "", "lost": "why owner by"},
     "release": {"released": "left", "kept": "ms", "forced": "*", "free": "", "forgot": "ago", "stops": "*", "late": "",
-                "not held": "owner by", "not acquired": ""},
+                "not held": "owner by *", "not acquired": ""},
     "leave": {"left": "*", "late": "", "unknown": ""},
 }
 
