@@ -234,7 +234,8 @@ load ../lib/scripts
 
 @test "once ok: of a long queue nobody is handed the lock in vain, and each leaves when it asks" {
 	acquire anna period=ok60000
-	many 250 1
+	crowd 250 ok60000 0 1 x
+	assert_equal "$(cli ZCARD "$(key_ours)")" 250
 	succeed anna
 	assert_equal "$(owner)" ''
 	for _ in {1..10}; do

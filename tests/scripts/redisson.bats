@@ -187,7 +187,7 @@ load ../lib/scripts
 @test "our waiter that Redisson's unlock dropped is put back before our next one is granted" {
 	redisson_takes r1
 	queue_up anna ben
-	redisson_drops anna
+	redisson_drops # the place of anna
 	redisson_unlocks
 	ask ben is=queued
 	queue_is anna ben
