@@ -46,11 +46,6 @@ refused() {
 	refused "permissions to run 'SUBSCRIBE $(channel)'" '~* resetchannels +@all' acquire cleo
 }
 
-@test "acquire serves a user who may run its commands but not every command" {
-	run -0 as_user "$ALL -flushdb" acquire anna
-	assert_equal "$(owner)" anna
-}
-
 @test "a user without the right to the holders' sorted set locks alone, tells a reader its turn, and may not share" {
 	run -0 as_user "$EXCLUSIVE" acquire anna
 	present ben

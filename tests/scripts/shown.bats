@@ -61,18 +61,6 @@ row() {
 	assert_equal "${reply[12]} ${#reply[@]} $(row 0 0 8) $(row 1 0 8)" '1 43 ben 2 cleo 1'
 }
 
-@test "queue lists the waiters in order, with their commands, whether they are present, and what they want" {
-	acquire anna
-	queue_up b
-	redisson_waits r1
-	acquire c want=s
-	present d e
-	acquire d want='#3'
-	acquire e want='=db1,db2'
-	script queue
-	assert_equal "$(printf '%s,' "${reply[@]}")" "b,0,by b,1,1,x,r1,,,0,0,x,c,0,by c,1,0,s,d,0,by d,1,1,#3,e,0,by e,1,1,=db1,db2,"
-}
-
 @test "view gives the waiter's place, the number of waiters that are present, or ask, and the holder whose lease ends first" {
 	acquire anna want=s lease=60000
 	acquire ben want=s lease=40000 by=$'host\t7\tann\tjob'

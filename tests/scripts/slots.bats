@@ -10,18 +10,6 @@ key_1() { cli HGETALL job | paste -sd ' '; }
 # gone: nobody holds
 gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 
-@test "slots are given in their order until none is free, named ones as they are asked for" {
-	acquire anna want='#2' is='granted * =1'
-	acquire ben want='#2' is='granted * =2'
-	acquire cleo want='#2' mode=try is=busy
-	assert_equal "$(key_1)" 'fairlock:slots 2'
-	assert_equal "$(holders)" 'anna ben'
-	agree
-	acquire cleo want='=db1,db2' is='granted * =db1'
-	acquire dora want='=db1,db2' is='granted * =db2'
-	acquire emil want='=db1,db3' is='granted * =db3'
-}
-
 @test "a slot of another count does not fit beside counted ones, and every answer about the holders has their count" {
 	acquire anna want='#3'
 	acquire ben want='#4' mode=try
@@ -90,14 +78,6 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 	queue_up cleo
 	leave cleo
 	leave cleo strays=1 is='left ben'
-}
-
-@test "a slot that --min-hold keeps stays held until then" {
-	acquire anna want='#2'
-	release anna min=60000 is=kept
-	acquire ben want='=1' mode=try is=busy
-	acquire cleo want='#2' is='granted * =2'
-	agree
 }
 
 # Ends
@@ -199,20 +179,6 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 	ask dora want=s handed=1 is=queued
 	release anna
 	queue_is cleo dora
-}
-
-@test "50 shared waiters behind a writer all get the lock, in steps" {
-	acquire anna
-	for i in {1..50}; do ids+=("r$i"); done
-	present "${ids[@]}"
-	for id in "${ids[@]}"; do acquire "$id" want=s handed=1; done
-	release anna
-	between 10 "$(holders | wc -w)" 50
-	for id in "${ids[@]}"; do
-		[[ " $(holders) " = *" $id "* ]] || ask "$id" want=s
-	done
-	assert_equal "$(holders | wc -w)" 50
-	queue_is
 }
 
 @test "a waiter for a slot with --once-per that is not over is told to ask, and the next gets the slot" {

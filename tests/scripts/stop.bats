@@ -54,12 +54,7 @@ hears_of() {
 
 # The holders that a request to stop asks
 
-@test "nobody can be asked where Redisson or acquire holds the lock" {
-	redisson_takes r1
-	request_stop xena is='stops alone * - - - r1'
-	assert_equal "$(owner)" r1
-	request_stop xena "list=$list" is='stops alone'
-	cli FLUSHALL >/dev/null
+@test "nobody can be asked where acquire holds the lock" {
 	acquire anna kind=a
 	request_stop xena is='stops alone * by anna'
 	hears_of '' anna kind=a
@@ -108,21 +103,6 @@ hears_of() {
 	told cleo 0
 	hears_of xena cleo hold_mode='=3'
 	assert_equal "$(cli XRANGE "$(key_log)" - + | grep -x -A 1 slot | grep -cx '[13]')" 4
-	agree
-}
-
-@test "of several holders only the one that is meant is asked, by its owner or its slot" {
-	acquire anna want='=db1,db2'
-	acquire ben want='=db1,db2'
-	request_stop xena only==db2
-	assert_equal "$list" "${token[ben]} 30000 =db2 ben"
-	request_stop yara only=anna
-	assert_equal "$list" "${token[anna]} 30000 =db1 anna"
-	hears_of yara anna hold_mode='=db1'
-	release ben
-	nobody_left xena
-	nobody_left zoe only==db2
-	nobody_left zora only=nobody
 	agree
 }
 
