@@ -47,16 +47,11 @@ firstless_ended() {
 	is_free job
 }
 
-@test "a process whose first thread has ended gets --signal and SIGKILL, and is waited for, when the lock was released by force" {
+@test "a process whose first thread has ended gets --signal and SIGKILL in time when the lock is released by force, or the guard is killed" {
 	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 30s -k 500ms
 		run -0 "$FAIRLOCK" release -q --force job
 		firstless_ended 76
-	done
-}
-
-@test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is killed" {
-	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 5s
 		kill -KILL "$GUARD"
 		note_lease_end

@@ -507,9 +507,6 @@ succeed() { release "$1" status=0 cause=exit "${@:2}"; }
 # is_told_to_ask ID: a message says that something has changed
 is_told_to_ask() { [[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]; }
 
-# is_told_first ID: the last message says that there may be room for it, or that it is its turn
-is_told_first() { [[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]; }
-
 # ---- Waiters with --supersede
 
 # asks_newest ID [WORD=VALUE...]: it asks with --supersede for the first time, and listens
@@ -621,11 +618,11 @@ redisson_unlocks() {
 	[ -z "$next" ] || cli "$publish" "$(channel):$next" 0 >/dev/null
 }
 
-# It is the turn of r1, a Redisson waiter that is present, and ben waits behind it.
+# It is the turn of r1, a Redisson waiter that is present, and ben, which accepts a handover, waits behind it.
 turn_of_present_redisson() {
 	acquire anna
 	redisson_waits r1
 	present r1
-	queue_up ben
+	queue_for_handover ben
 	release anna
 }

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A script refuses a user who may not run all of its commands before it changes anything.
 
 load ../lib/helpers

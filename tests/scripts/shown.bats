@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Holders and waiters as status, queue and view show them, and as the answers to a process that does not get the lock.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The release script with mode stop: it asks the holders to give the lock back. A renewal tells the wrap that took the
 # hold, and the end of the hold tells those who have asked.
 
