@@ -18,10 +18,8 @@ teardown() {
 # ---- No first thread ----
 
 # What runs `firstless` as COMMAND itself, and as its child.
-{
-	itself='echo $$ >pid; exec "$0" signals beats.command'
-	child='sh -c '\''echo $$ >pid; exec "$0" signals beats.command'\'' "$0" & wait'
-}
+itself='echo $$ >pid; exec "$0" signals beats.command'
+child='sh -c '\''echo $$ >pid; exec "$0" signals beats.command'\'' "$0" & wait'
 
 # start_firstless SCRIPT OPTION...: sets WRAPPER, GUARD, and FIRSTLESS, the process whose first thread has ended
 start_firstless() {

@@ -51,15 +51,7 @@ setup_file() {
 teardown_file() { stop_server; }
 
 # set_clock_to US: the server's clock shows this time
-set_clock_to() {
-	local us=$1 byte bytes='' i
-
-	for i in 1 2 3 4 5 6 7 8; do
-		printf -v byte '\\x%02x' $((us & 255))
-		bytes+=$byte us=$((us >> 8))
-	done
-	printf "$bytes" 1<>"$STILL_CLOCK"
-}
+set_clock_to() { perl -e 'print pack "q", shift' "$1" 1<>"$STILL_CLOCK"; }
 
 # later MS: so much time passes; or the clock is set back, if MS is negative
 later() { set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000)); }

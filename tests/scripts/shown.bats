@@ -49,7 +49,7 @@ row() {
 	assert_equal "$(row 2 0 1 3 4 5 6 7 8)" "cleo 2 ${token[cleo]} by cleo ${token[cleo]} 1 0 c"
 }
 
-@test "status has no row for a hold whose lease has ended, and counts its end" {
+@test "status has no row for a hold whose lease has ended, and counts each end; its slot is free" {
 	acquire anna want='#2' lease=20000
 	acquire ben want='#2' lease=60000
 	later 20001
@@ -58,6 +58,9 @@ row() {
 	acquire cleo want='#2'
 	script status
 	assert_equal "${reply[12]} ${#reply[@]} $(row 0 0 8) $(row 1 0 8)" '1 43 ben 2 cleo 1'
+	later 60001
+	acquire dora is='granted dora'
+	assert_equal "$(shown counts) $(cli EXISTS "$(key_holders)")" '4 3 0 0 0'
 }
 
 @test "view gives the waiter's place, the number of waiters that are present, or ask, and the holder whose lease ends first" {

