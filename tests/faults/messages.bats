@@ -5,11 +5,6 @@ load ../lib/jobs
 
 setup() { start_in_folder; }
 
-teardown() {
-	# A stopped process does not end with the test.
-	[ ! -e stopped ] || xargs kill -CONT <stopped 2>/dev/null || true
-}
-
 # The id of the only waiter
 waiter_id() { cli ZRANGE 'fairlock_queue:{job}' 0 0; }
 

@@ -4,13 +4,6 @@ load ../lib/jobs
 
 setup() { start_in_folder; }
 
-# nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so (tests/lib/nonsense.py)
-nonsense() {
-	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" "$1"
-	wait_until test -S "$PWD/listener"
-	export FAIRLOCK_URL=unix:$PWD/listener
-}
-
 # one_line TEXT: the output is one message of fairlock, with TEXT in it
 one_line() {
 	[ "${#lines[@]}" = 1 ]
@@ -37,9 +30,11 @@ is_useless() {
 }
 
 @test "what is no server of ours ends wrap with 70, or with 69 after the connect timeout if it does not answer" {
+	export FAIRLOCK_URL=unix:$PWD/listener
 	while IFS=: read -r how status words; do
 		rm -f listener
-		nonsense "$how"
+		background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" "$how"
+		wait_until test -S listener
 		is_useless "$status" "$words" wrap --connect-timeout 200ms job true
 	done <<END
 http:70:cannot understand unix:$PWD/listener: it is no Redis or Valkey server
