@@ -47,16 +47,6 @@ grants() {
 	is_taken
 }
 
-# below PID: PID, and the ids of all processes below it
-below() {
-	local pid
-
-	echo "$1"
-	for pid in $(pgrep -P "$1"); do
-		below "$pid"
-	done
-}
-
 @test "a forged grant makes the waiter ask, also on the channel of plain locks or with an earlier secret, and it has its turn" {
 	plain='redisson_lock__channel:{job}'
 	wait_behind_holder job touch started
@@ -135,7 +125,7 @@ flood() {
 	join_queue job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
 	next=$WAITER
 	wait_until pgrep -P "$paused"
-	below "$paused" >stopped
+	echo "$paused" $(pgrep -P "$paused") >stopped # its guard
 	for pid in $(cat stopped); do
 		stop "$pid"
 	done

@@ -422,21 +422,15 @@ absent() {
 
 # heard ID: the messages that it got, in order, one a line
 heard() {
-	local publish=PUBLISH marks
+	local publish=PUBLISH end="end of messages $EPOCHREALTIME"
 
 	[ "${subscribed[$1]}" = SUBSCRIBE ] || publish=SPUBLISH
-	marks=$(marks_of "$1")
-	cli "$publish" "$(channel):$1" 'end of messages' >/dev/null
-	wait_until has_more_marks "$1" "$marks"
+	cli "$publish" "$(channel):$1" "$end" >/dev/null
+	wait_until grep -qx "$end" "$BATS_TEST_TMPDIR/heard.$1"
 	awk 'previous ~ /^s?message$/ { name = NR }
-		name && NR == name + 1 && $0 != "end of messages"
+		name && NR == name + 1 && !/^end of messages/
 		{ previous = $0 }' "$BATS_TEST_TMPDIR/heard.$1"
 }
-
-# marks_of ID: how often it has heard that a test reads its messages
-marks_of() { grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true; }
-
-has_more_marks() { [ "$(marks_of "$1")" -gt "$2" ]; }
 
 # told ID MESSAGES: it got these, joined by commas, and no others
 told() { assert_equal "$(heard "$1" | paste -sd ,)" "$2"; }
