@@ -30,15 +30,6 @@ left_of() {
 	run -0 "$FAIRLOCK" wrap -w 20s job true
 }
 
-@test "the lease of a dead holder is no longer than it was, for whoever asks" {
-	"$FAIRLOCK" acquire -l 3s job
-	"$FAIRLOCK" acquire -l 3s other
-	set_right
-	run -75 "$FAIRLOCK" wrap -n other true
-	left_of other 1 3000
-	run -0 "$FAIRLOCK" wrap -w 20s job true
-}
-
 @test "each slot and each shared hold has its own lease" {
 	"$FAIRLOCK" acquire -l 3s --slots 2 job
 	"$FAIRLOCK" acquire -l 10m --slots 2 job

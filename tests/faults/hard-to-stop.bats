@@ -18,10 +18,8 @@ teardown() {
 # ---- No first thread ----
 
 # What runs `firstless` as COMMAND itself, and as its child.
-{
-	itself='echo $$ >pid; exec "$0" signals beats.command'
-	child='sh -c '\''echo $$ >pid; exec "$0" signals beats.command'\'' "$0" & wait'
-}
+itself='echo $$ >pid; exec "$0" signals beats.command'
+child='sh -c '\''echo $$ >pid; exec "$0" signals beats.command'\'' "$0" & wait'
 
 # start_firstless SCRIPT OPTION...: sets WRAPPER, GUARD, and FIRSTLESS, the process whose first thread has ended
 start_firstless() {
@@ -47,16 +45,11 @@ firstless_ended() {
 	is_free job
 }
 
-@test "a process whose first thread has ended gets --signal and SIGKILL, and is waited for, when the lock was released by force" {
+@test "a process whose first thread has ended gets --signal and SIGKILL in time when the lock is released by force, or the guard is killed" {
 	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 30s -k 500ms
 		run -0 "$FAIRLOCK" release -q --force job
 		firstless_ended 76
-	done
-}
-
-@test "a process whose first thread has ended gets --signal, and is dead before the lease ends, when the guard is killed" {
-	for script in "$itself" "$child"; do
 		start_firstless "$script" -l 5s
 		kill -KILL "$GUARD"
 		note_lease_end

@@ -21,9 +21,6 @@ enqueue() {
 	done
 }
 
-# traced COUNT: so many waiters have had their turn
-traced() { [ "$(wc -l <trace)" -ge "$1" ]; }
-
 now_ns() { date +%s%N; }
 
 @test "100 waiters get the lock in the order in which they asked, with growing tokens" {
@@ -33,7 +30,7 @@ now_ns() { date +%s%N; }
 	kill -TERM "$HOLDER"
 	# a sanitized program on a busy machine takes up to 0.3 s each
 	for count in 25 50 75 100; do
-		wait_until traced "$count"
+		wait_until lines_in trace "$count"
 	done
 	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = "$(seq 100 | tr '\n' ' ')" ]
 	cut -d' ' -f3 trace | sort -nuc
@@ -50,7 +47,7 @@ starts_within() {
 
 	released=$(now_ns)
 	kill -TERM "$HOLDER"
-	WAIT_S=40 wait_until traced 1
+	WAIT_S=40 wait_until lines_in trace 1
 	started=$(($(cut -d' ' -f2 trace) - released))
 	echo "started $((started / 1000000)) ms after the release"
 	[ "$started" -lt $(($1 * 1000000000)) ]
@@ -92,7 +89,7 @@ hang() {
 		enqueue 1
 		starts_within $((5 * count + 3)) 4 # a living one is not passed over at once
 		for pid in "${hung[@]}"; do kill -CONT "$pid" $(pgrep -P "$pid"); done
-		WAIT_S=40 wait_until traced $((count + 1))
+		WAIT_S=40 wait_until lines_in trace $((count + 1))
 		wait "${hung[@]}"
 		wait_until nothing_left
 	done
@@ -104,7 +101,7 @@ hang() {
 	# wrapper and guard at once, so that neither gives the lock back
 	kill_at_once "$HOLDER" "$(pgrep -P "$HOLDER")"
 	ends=$(($(now_ns) + $(cli PTTL L) * 1000000))
-	wait_until traced 1
+	wait_until lines_in trace 1
 	run -0 cut -d' ' -f1 trace
 	assert_line --index 0 1
 	started=$(head -n 1 trace | cut -d' ' -f2)
@@ -125,7 +122,7 @@ PUBLISH redisson_lock__channel:{L}:$(cli ZRANGE 'fairlock_queue:{L}' 1 1) "first
 DEL L
 PUBLISH redisson_lock__channel:{L} 0
 END
-	WAIT_S=8 wait_until traced 1 # its sign of life would be due after 10.5 s
+	WAIT_S=8 wait_until lines_in trace 1 # its sign of life would be due after 10.5 s
 	kill -CONT "${WAITERS[0]}"
 }
 requests() { cli INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p; s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'; }
@@ -223,7 +220,7 @@ connections_are() { test "$(proxy count)" "$@"; }
 	for i in 2 0 4 1 3; do
 		kill -CONT "${WAITERS[i]}"
 	done
-	wait_until traced 8
+	wait_until lines_in trace 8
 	[ "$(cut -d' ' -f1 trace | tr '\n' ' ')" = '7 1 2 3 4 5 6 8 ' ]
 	kill -CONT "$HOLDER" $(pgrep -P "$HOLDER") || true
 	wait "${WAITERS[@]}" "${newcomers[@]}" || true

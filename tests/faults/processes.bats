@@ -84,7 +84,6 @@ END
 	rm daemon
 }
 
-
 # has_ended PID: it may wait for a parent that is stopped
 has_ended() { ended "$1" || [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 
@@ -161,12 +160,6 @@ asked() { ss -xHp | grep "pid=$SERVER_PID," | awk '$3 > 0 { found = 1 } END { ex
 	wait_until is_free job
 }
 
-# out_of_memory FILE: the system has to read it from the disk
-out_of_memory() {
-	sync "$1"
-	dd if="$1" iflag=nocache count=0 status=none
-}
-
 # tells_what_is_in_memory FILE: its file system does
 tells_what_is_in_memory() {
 	python3 -c 'import os, sys; os.preadv(os.open(sys.argv[1], os.O_RDONLY), [bytearray(4)], 0, os.RWF_NOWAIT)' "$1"
@@ -179,7 +172,8 @@ execs_slowly() {
 
 @test "the lock is renewed while COMMAND's exec waits for a disk" {
 	cp /bin/echo slow
-	out_of_memory slow
+	sync slow
+	dd if=slow iflag=nocache count=0 status=none # it is in memory no more
 	execs_slowly "$FAIRLOCK" wrap -l 5s -k 100ms job ./slow 'done'
 	assert_success
 	assert_output 'done'

@@ -44,25 +44,21 @@ setup() {
 	got_only HUP 50 50 USR1
 }
 
-@test "a signal that COMMAND sends to its process group reaches COMMAND once, also in three wraps inside each other" {
+@test "a signal that COMMAND, a child that ends, or a descendant in another session sends to the process group reaches COMMAND once" {
 	for wraps in 1 3; do
 		rm -f go got pid
 		start_catcher "$wraps" 'os.kill(0, 1); os.kill(0, 50); os.kill(0, 50)'
 		wait_until lines_in got 3
 		got_only HUP 50 50
 	done
-}
-
-@test "a signal that a descendant of COMMAND sends to the process group reaches COMMAND once, also from another session" {
-	start_catcher 3 $'group = os.getpgrp()\nif os.fork() == 0: os.setsid(); os.killpg(group, 1); time.sleep(60)'
-	wait_until lines_in got 1
-	got_only HUP
-}
-
-@test "a signal that a child of COMMAND sends before it ends, while COMMAND does not wait for it, reaches COMMAND once" {
-	start_catcher 3 'if os.fork() == 0: os.kill(0, 1); os._exit(0)'
-	wait_until lines_in got 1
-	got_only HUP
+	# COMMAND does not wait for its child
+	for sender in 'if os.fork() == 0: os.kill(0, 1); os._exit(0)' \
+		$'group = os.getpgrp()\nif os.fork() == 0: os.setsid(); os.killpg(group, 1); time.sleep(60)'; do
+		rm -f go got pid
+		start_catcher 3 "$sender"
+		wait_until lines_in got 1
+		got_only HUP
+	done
 }
 
 @test "an alarm that wrap has inherited ends COMMAND, whenever it comes" {

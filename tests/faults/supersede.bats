@@ -4,11 +4,6 @@ load ../lib/jobs
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-teardown() {
-	# A stopped process does not end with the test.
-	[ -z "${STOPPED-}" ] || kill -CONT $STOPPED 2>/dev/null || true
-}
-
 # waits NAME [OPTION...]: `wrap OPTION... job` stands in the queue, writes its NAME into `order` when it runs, and its
 # messages into `said.NAME`. Sets WAITER.
 waits() {
@@ -39,12 +34,12 @@ ran() {
 	hold job
 	waits old --supersede
 	stop "$WAITER"
-	STOPPED=$WAITER
+	stopped=$WAITER
 	waits new --supersede
 	kill "$HOLDER"
 	ends_with 0 "$WAITER"
-	kill -CONT "$STOPPED"
-	ends_with 75 "$STOPPED"
+	kill -CONT "$stopped"
+	ends_with 75 "$stopped"
 	grep -q 'superseded by sh -c .* after' said.old
 	ran new
 }

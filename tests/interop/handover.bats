@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # How the lock passes from Redisson to fairlock and back, and what each sees of the other.
 
 load ../lib/helpers
@@ -23,17 +22,6 @@ redisson_to_shell() {
 	[ "$took" -lt 5000 ]
 }
 
-@test "a fairlock waiter gets the lock when Redisson's lease ends" {
-	local start took
-	start_java anna
-	start=$(ms)
-	ask anna a.1 lock job 4000
-	shell_waits job
-	granted_after shell "$start"
-	[ "$took" -ge 3990 ]
-	[ "$took" -lt 8000 ]
-}
-
 @test "a fairlock waiter gets the lock when the watchdog's lease of a dead JVM ends" {
 	local start took left
 	start_java anna 5000
@@ -44,6 +32,7 @@ redisson_to_shell() {
 	start=$(ms)
 	granted_after shell "$start"
 	echo "$left ms of the lease were left"
+	[ "$took" -gt $((left - 100)) ]
 	[ "$took" -lt $((left + 3000)) ]
 }
 
@@ -78,13 +67,9 @@ redisson_to_shell() {
 	guard=$(pgrep -P "$HOLDER")
 	java_waits anna a.1 run job trace redisson 0
 	kill_at_once "$guard" "$HOLDER"
-	gets_it_at_the_end_of_the_lease
-}
-
-# Old versions of Redisson sleep past the end of a lease, even of Redisson's own, because no message
-# comes then. The next client that asks for the lock wakes them, and queues behind them.
-gets_it_at_the_end_of_the_lease() {
 	wait_until is_free job
+	# Old versions of Redisson sleep past the end of a lease, even of Redisson's own, because no message
+	# comes then. The next client that asks for the lock wakes them, and queues behind them.
 	if [[ $REDISSON != 3.* ]]; then
 		WAIT_S=10 trace_is redisson
 		return

@@ -117,14 +117,9 @@ kill_java() {
 	wait_until ended "${JVM[$1]}"
 }
 
-# traced COUNT: succeeds if so many owners have got the lock
-traced() {
-	[ -e trace ] && [ "$(wc -l <trace)" -ge "$1" ]
-}
-
 # trace_is WORD...: waits for so many grants; they must be in this order
 trace_is() {
-	wait_until traced $#
+	wait_until lines_in trace $#
 	run -0 cat trace
 	assert_output "$(printf '%s\n' "$@")"
 }
@@ -139,13 +134,4 @@ granted_after() {
 	wait_until test -s "granted.$1"
 	took=$(($(cat "granted.$1") / 1000000 - $2))
 	echo "after $took ms"
-}
-
-# end_hold_for WORD: ends HOLDER's hold, and sets `took` to the ms until the grant to WORD
-end_hold_for() {
-	local start
-
-	start=$(ms)
-	kill -TERM "$HOLDER"
-	granted_after "$1" "$start"
 }

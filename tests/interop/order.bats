@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Many grants to Redisson and fairlock in random order. SEED=N repeats a run.
 
 load ../lib/helpers

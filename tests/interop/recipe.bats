@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # man/examples/CloseMonth.java beside the README's fairlock wrap of the same lock.
 
 load ../lib/helpers

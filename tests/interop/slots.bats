@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Redisson and fairlock where fairlock's holders have slots or share the lock: Redisson's want it alone.
 
 load ../lib/helpers

@@ -51,15 +51,7 @@ setup_file() {
 teardown_file() { stop_server; }
 
 # set_clock_to US: the server's clock shows this time
-set_clock_to() {
-	local us=$1 byte bytes='' i
-
-	for i in 1 2 3 4 5 6 7 8; do
-		printf -v byte '\\x%02x' $((us & 255))
-		bytes+=$byte us=$((us >> 8))
-	done
-	printf "$bytes" 1<>"$STILL_CLOCK"
-}
+set_clock_to() { perl -e 'print pack "q", shift' "$1" 1<>"$STILL_CLOCK"; }
 
 # later MS: so much time passes; or the clock is set back, if MS is negative
 later() { set_clock_to $(($(od -An -td8 -N8 "$STILL_CLOCK") + $1 * 1000)); }
@@ -263,11 +255,11 @@ between() {
 	fi
 }
 
-# the_events: the names of the events in the log, oldest first
-the_events() { cli XRANGE "$(key_log)" - + | awk '$0 == "event" { getline; print }' | paste -sd ' '; }
+# log_lines: the events of the log, oldest first, one a line: their fields as "name=value|..."
+log_lines() { cli --json XRANGE "$(key_log)" - + | jq -r '.[][1] | [range(0; length; 2) as $i | "\(.[$i])=\(.[$i + 1])"] | join("|")'; }
 
-# entry NUMBER: the entry with this number, the oldest is 1, as lines "FIELD VALUE"
-entry() { cli --json XRANGE "$(key_log)" - + | jq -r ".[$1 - 1][1] | . as \$e | range(0; length; 2) | \$e[.] + \" \" + \$e[. + 1]"; }
+# the_events: the names of the events
+the_events() { log_lines | sed 's/^event=//; s/|.*//' | paste -sd ' '; }
 
 # ---- The keys of `lock` on the server
 
@@ -281,18 +273,6 @@ channel() { echo "redisson_lock__channel:$(braced)"; }
 
 # The ids of those who wait, in order.
 waiting() { on_keys EVALSHA "$SHA_look" "$(channel)" queue | sed -n '1~6p' | paste -sd ' '; }
-
-# place_of ID: the entry of Redisson's list that is its place: of ours, the last marker with a ticket that is not larger
-place_of() {
-	local ticket marker place=$1
-
-	ticket=$(cli ZSCORE "$(key_ours)" "$1")
-	[ -n "$ticket" ] || { echo "$1" && return; }
-	for marker in $(cli LRANGE "$(key_queue)" 0 -1 | sed -n 's/^fairlock://p'); do
-		[ "$marker" -gt "$ticket" ] && [ "$place" != "$1" ] || place=fairlock:$marker
-	done
-	echo "$place"
-}
 
 # The ids in the list, by name.
 listed() { cli LRANGE "$(key_queue)" 0 -1 | sort | paste -sd ' '; }
@@ -317,14 +297,6 @@ holders() { cli ZRANGEBYSCORE "$(key_holders)" "($(now_ms)" +inf | sort | paste 
 agree() {
 	assert_equal "$(cli PTTL "$lock")" "$(cli PTTL "$(key_holders)")"
 	assert_equal "$(cli PTTL "$lock")" "$(($(cli ZREVRANGE "$(key_holders)" 0 0 WITHSCORES | tail -n 1) - $(now_ms)))"
-}
-
-# The events of the log, oldest first, one a line: the seven fields as "name=value|..."
-log_lines() {
-	cli XRANGE "$(key_log)" - + | awk '
-		{ i = (NR - 1) % 19 }
-		i > 0 { printf "%s%s", i == 1 ? "" : i % 2 ? "|" : "=", $0 }
-		i == 18 { print "" }'
 }
 
 # digest [KEY...]: the contents of these keys, or of all, as one word. Times to live do not count.
@@ -390,9 +362,9 @@ listens() { [ "$(subscribers "$(channel):$1")" = 1 ]; }
 
 listens_not() { [ "$(subscribers "$(channel):$1")" = 0 ]; }
 
-# listen ID CHANNEL...: writes down what comes in on these channels
+# listen ID CHANNEL...: adds to `heard.ID` what comes in on these channels
 listen() {
-	background "$CLI" -s "$SERVER_SOCKET" "$way" "${@:2}" >"$BATS_TEST_TMPDIR/heard.$1"
+	background "$CLI" -s "$SERVER_SOCKET" "$way" "${@:2}" >>"$BATS_TEST_TMPDIR/heard.$1"
 	subscriber[$1]=$!
 	subscribed[$1]=$way
 }
@@ -402,13 +374,10 @@ listen_too() {
 	local way=${subscribed[$1]-}
 
 	[ -n "$2" ] && [ -n "$way" ] && [ "${marker[$1]-}" != "$2" ] || return 0
-	marker[$1]=$2
 	heard "$1" >/dev/null # all of it is written
-	kill "${subscriber[$1]}"
-	wait "${subscriber[$1]}" 2>/dev/null || true
-	wait_until listens_not "$1"
-	background "$CLI" -s "$SERVER_SOCKET" "$way" "$(channel):fairlock:$2" "$(channel):$1" >>"$BATS_TEST_TMPDIR/heard.$1"
-	subscriber[$1]=$!
+	absent "$1"
+	marker[$1]=$2
+	listen "$1" "$(channel):fairlock:$2" "$(channel):$1"
 	wait_until listens "$1"
 }
 
@@ -424,6 +393,7 @@ present() {
 	local id
 
 	for id; do
+		rm -f "$BATS_TEST_TMPDIR/heard.$id"
 		listen "$id" "$(channel):$id"
 	done
 	for id; do
@@ -452,21 +422,15 @@ absent() {
 
 # heard ID: the messages that it got, in order, one a line
 heard() {
-	local publish=PUBLISH marks
+	local publish=PUBLISH end="end of messages $EPOCHREALTIME"
 
 	[ "${subscribed[$1]}" = SUBSCRIBE ] || publish=SPUBLISH
-	marks=$(marks_of "$1")
-	cli "$publish" "$(channel):$1" 'end of messages' >/dev/null
-	wait_until has_more_marks "$1" "$marks"
+	cli "$publish" "$(channel):$1" "$end" >/dev/null
+	wait_until grep -qx "$end" "$BATS_TEST_TMPDIR/heard.$1"
 	awk 'previous ~ /^s?message$/ { name = NR }
-		name && NR == name + 1 && $0 != "end of messages"
+		name && NR == name + 1 && !/^end of messages/
 		{ previous = $0 }' "$BATS_TEST_TMPDIR/heard.$1"
 }
-
-# marks_of ID: how often it has heard that a test reads its messages
-marks_of() { grep -cx 'end of messages' "$BATS_TEST_TMPDIR/heard.$1" || true; }
-
-has_more_marks() { [ "$(marks_of "$1")" -gt "$2" ]; }
 
 # told ID MESSAGES: it got these, joined by commas, and no others
 told() { assert_equal "$(heard "$1" | paste -sd ,)" "$2"; }
@@ -476,13 +440,8 @@ is_told() { assert_equal "$(heard "$1" | tail -n 1)" "$2"; }
 
 # queue_up ID...: each is present and queues
 queue_up() {
-	local id
-
 	present "$@"
-	for id; do
-		acquire "$id"
-		answered queued
-	done
+	queue_up_dead "$@"
 }
 
 # queue_up_dead ID...: each queues and is absent
@@ -490,19 +449,18 @@ queue_up_dead() {
 	local id
 
 	for id; do
-		acquire "$id"
-		answered queued
+		acquire "$id" is=queued
 	done
 }
 
-# crowd COUNT: waiters w1 to wCOUNT, in the array `ids`, are present and queue in this order
+# crowd COUNT [ARG...]: waiters w1 to wCOUNT, in the array `ids`, are present and queue in this order. ARG...: more words of each request
 crowd() {
 	local id
 
 	mapfile -t ids < <(seq -f w%g "$1")
 	present_together "${ids[@]}"
 	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' ''
+		script_line acquire "$id" "$id" w 30000 wait '' 0 '' "by $id" "${@:2}"
 	done | cli >/dev/null
 }
 
@@ -514,8 +472,7 @@ queue_for_handover() {
 
 	present "$@"
 	for id; do
-		acquire "$id" handed=1
-		answered queued
+		acquire "$id" handed=1 is=queued
 	done
 }
 
@@ -536,21 +493,6 @@ succeed() { release "$1" status=0 cause=exit "${@:2}"; }
 # is_told_to_ask ID: a message says that something has changed
 is_told_to_ask() { [[ $'\n'$(heard "$1")$'\n' = *$'\n0\n'* ]]; }
 
-# is_told_first ID: the last message says that there may be room for it, or that it is its turn
-is_told_first() { [[ $(heard "$1" | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]]; }
-
-# many COUNT [SECRET]: waiters w1 to wCOUNT with --once-ok are present and queue in this order
-many() {
-	local id
-
-	mapfile -t ids < <(seq -f w%g "$1")
-	present_together "${ids[@]}"
-	for id in "${ids[@]}"; do
-		script_line acquire "$id" "$id" w 30000 wait '' 0 '' "by $id" ok60000 0 "${2-}" x
-	done | cli >/dev/null
-	assert_equal "$(cli ZCARD "$(key_ours)")" "$1"
-}
-
 # ---- Waiters with --supersede
 
 # asks_newest ID [WORD=VALUE...]: it asks with --supersede for the first time, and listens
@@ -565,18 +507,7 @@ asks_again() { ask "$1" newest="${SINCE[$1]-0}" "${@:2}"; }
 
 # superseded_events: the fields of these events in the log, "owner by waited actor", one a line
 superseded_events() {
-	on_keys EVAL '
-		local found = {}
-		for _, entry in ipairs(redis.call("XRANGE", KEYS[5], "-", "+")) do
-			local field = {}
-			for i = 1, #entry[2], 2 do
-				field[entry[2][i]] = entry[2][i + 1]
-			end
-			if field.event == "superseded" then
-				found[#found + 1] = table.concat({field.owner, field.by, field.waited, field.actor}, " ")
-			end
-		end
-		return found'
+	log_lines | sed -nE 's/^event=superseded\|.*\|owner=(.*)\|token=.*\|by=(.*)\|waited=([0-9]*)\|.*\|actor=(.*)$/\1 \2 \3 \4/p'
 }
 
 # is_superseded ID [WORD=VALUE...]: asks, and is answered that; then it has neither the lock nor a place
@@ -658,15 +589,10 @@ redis.call("LREM", KEYS[2], 0, ARGV[1])'
 # redisson_gives_up ID PATIENCE
 redisson_gives_up() { on_keys EVAL "$redisson_leave" "$1" "$2"; }
 
-# redisson_sweeps [MS]: drops the waiters at the head that are dead by a clock that is MS ahead
-redisson_sweeps() {
-	on_keys EVAL "$redisson_parts"'drop_stale(tonumber(ARGV[1]))' $(($(now_ms) + ${1:-0})) >/dev/null
-}
-
-# redisson_drops ID: drops it from the head of the queue, as a client whose clock is ahead
+# redisson_drops: a client whose clock is ahead drops the head of the queue
 redisson_drops() {
-	cli ZADD "$(key_timeouts)" 1 "$(place_of "$1")" >/dev/null
-	redisson_sweeps 0
+	cli ZADD "$(key_timeouts)" 1 "$(cli LINDEX "$(key_queue)" 0)" >/dev/null
+	on_keys EVAL "$redisson_parts"'drop_stale(tonumber(ARGV[1]))' "$(now_ms)" >/dev/null
 }
 
 redisson_unlocks() {
@@ -678,11 +604,11 @@ redisson_unlocks() {
 	[ -z "$next" ] || cli "$publish" "$(channel):$next" 0 >/dev/null
 }
 
-# It is the turn of r1, a Redisson waiter that is present, and ben waits behind it.
+# It is the turn of r1, a Redisson waiter that is present, and ben, which accepts a handover, waits behind it.
 turn_of_present_redisson() {
 	acquire anna
 	redisson_waits r1
 	present r1
-	queue_up ben
+	queue_for_handover ben
 	release anna
 }

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A script refuses a user who may not run all of its commands before it changes anything.
 
 load ../lib/helpers
@@ -44,11 +43,6 @@ refused() {
 		refused "permissions to run 'PTTL" "$ALL -pttl" script "$name" '' ''
 	done
 	refused "permissions to run 'SUBSCRIBE $(channel)'" '~* resetchannels +@all' acquire cleo
-}
-
-@test "acquire serves a user who may run its commands but not every command" {
-	run -0 as_user "$ALL -flushdb" acquire anna
-	assert_equal "$(owner)" anna
 }
 
 @test "a user without the right to the holders' sorted set locks alone, tells a reader its turn, and may not share" {

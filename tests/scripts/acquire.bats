@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The acquire script: it grants the lock, lets the holder in again, or says why not.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The keys that the scripts keep: their version, times to live and growth; keys that others damaged or deleted, and a server without
 # memory. tests/fuzz/walk damages keys at random.
 

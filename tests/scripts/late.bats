@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Late copies of requests. Their sender has given up the connection and sent the request again over another (strays counts that),
 # and the server reads the old copy last, when the process has ended. tests/fuzz/walk has such copies of all requests.
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The log: the events that the scripts write, the counters beside it, and the script that reads it.
 
 load ../lib/helpers
@@ -24,43 +23,6 @@ event=expired|time=$((from + 8000))|owner=ben|token=${token[ben]}|by=by ben|wait
 event=granted|time=$((from + 63000))|owner=cleo|token=${token[cleo]}|by=by cleo|waited=0|held=|status=|cause=
 event=left|time=$((from + 65000))|owner=dora|token=|by=by dora|waited=2000|held=|status=|cause=
 event=released|time=$((from + 65000))|owner=cleo|token=${token[cleo]}|by=by cleo|waited=0|held=2000|status=127|cause=exit"
-}
-
-@test "the log says who broke a lock and who removed a waiter, and of other entries nothing" {
-	acquire anna
-	queue_up ben
-	remove ben
-	release '' mode=force request=breaker 'by=by breaker'
-	assert_equal "$(the_events)" 'granted left forced'
-	run -0 entry 2
-	assert_line 'actor by remover'
-	run -0 entry 3
-	assert_line 'actor by breaker'
-	run -0 entry 1
-	refute_line --regexp '^(actor|slot)'
-}
-
-# logged: the events in the log, with owner and slot
-logged() {
-	cli --json XRANGE "$(key_log)" - + | jq -r '.[][1] | [.[1], .[5], (index("slot") as $at | if $at then .[$at + 1] else "-" end)] |
-		join(" ")' | paste -sd ,
-}
-
-@test "the log has the slot of each event of a hold" {
-	acquire anna want='#2' lease=60000
-	acquire ben want='#2' lease=600000
-	release ben
-	acquire ben want='=x' lease=600000
-	release zoe mode=force only==x
-	later 60001
-	acquire cleo want='=1'
-	assert_equal "$(logged)" 'granted anna 1,granted ben 2,released ben 2,granted ben x,forced ben x,expired anna 1,granted cleo 1'
-	later 10
-	release cleo
-	cli FLUSHALL
-	acquire dora
-	renew cleo hold_mode='=1' is='lost taken'
-	assert_equal "$(logged)" 'granted dora -,lost cleo 1'
 }
 
 # counts GRANTS EXPIRIES BREAKS LOSSES
@@ -171,4 +133,27 @@ rest() { printf '%s|' "${reply[@]: -$1}"; }
 	cli DEL job
 	look '' '' 1
 	[[ $(rest 16) = "$anna$ben" || $(rest 16) = "$ben$anna" ]]
+}
+
+# logged: the events in the log, with owner and slot
+logged() {
+	cli --json XRANGE "$(key_log)" - + | jq -r '.[][1] | [.[1], .[5], (index("slot") as $at | if $at then .[$at + 1] else "-" end)] |
+		join(" ")' | paste -sd ,
+}
+
+@test "the log has the slot of each event of a hold" {
+	acquire anna want='#2' lease=60000
+	acquire ben want='#2' lease=600000
+	release ben
+	acquire ben want='=x' lease=600000
+	release zoe mode=force only==x
+	later 60001
+	acquire cleo want='=1'
+	assert_equal "$(logged)" 'granted anna 1,granted ben 2,released ben 2,granted ben x,forced ben x,expired anna 1,granted cleo 1'
+	later 10
+	release cleo
+	cli FLUSHALL
+	acquire dora
+	renew cleo hold_mode='=1' is='lost taken'
+	assert_equal "$(logged)" 'granted dora -,lost cleo 1'
 }

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # --once-per and --once-ok: which starts and ends of a COMMAND count, for whom and for how long; release --forget-run; and a wrap of
 # several locks, whose holds are of kind v until it has all of them, and start nothing before.
 
@@ -25,27 +24,6 @@ load ../lib/scripts
 	release cleo
 	acquire ben period=60000 is=ran
 	all_well
-}
-
-@test "once per period: each waiter behind a run is answered ran in its turn and passes the turn on" {
-	acquire zoe kind=a
-	present anna ben cleo dora
-	acquire anna period=60000
-	acquire ben period=60000
-	acquire cleo period=60000
-	acquire dora
-	release zoe
-	ask anna period=60000 is=granted
-	ask ben period=60000 is=queued # a sign of life
-	release anna
-	is_told ben 0
-	ask ben period=60000 is=ran
-	is_told cleo 0
-	ask cleo period=60000 is=ran
-	is_told dora 0
-	queue_is dora
-	ask dora is=granted
-	assert_equal "$(log_lines | grep -c '^event=left')" 2
 }
 
 @test "once per period: of three with slots two are not started, in either order, and the start of the third counts" {
@@ -124,6 +102,27 @@ load ../lib/scripts
 }
 
 # ---- --once-ok
+
+@test "once per period: each waiter behind a run is answered ran in its turn and passes the turn on" {
+	acquire zoe kind=a
+	present anna ben cleo dora
+	acquire anna period=60000
+	acquire ben period=60000
+	acquire cleo period=60000
+	acquire dora
+	release zoe
+	ask anna period=60000 is=granted
+	ask ben period=60000 is=queued # a sign of life
+	release anna
+	is_told ben 0
+	ask ben period=60000 is=ran
+	is_told cleo 0
+	ask cleo period=60000 is=ran
+	is_told dora 0
+	queue_is dora
+	ask dora is=granted
+	assert_equal "$(log_lines | grep -c '^event=left')" 2
+}
 
 @test "once ok: acquire answers ran ok within nine tenths of the period after the start of a success, and grants after that" {
 	acquire anna period=ok60000
@@ -211,32 +210,14 @@ load ../lib/scripts
 	is_told_to_ask ben
 	ask ben period=ok60000 is='ran ok'
 	queue_is cleo
-	is_told_first cleo
-	all_well
-}
-
-@test "once ok: when a COMMAND ends with 0, those who wait are told, need not run, and a plain waiter is next" {
-	acquire anna period=ok60000
-	queue_for_handover ben
-	present cleo dora eve
-	acquire cleo period=ok60000 handed=1
-	acquire dora
-	acquire eve period=ok60000 handed=1
-	succeed anna
-	handed ben 5000
-	for id in cleo eve; do
-		is_told_to_ask "$id"
-		ask "$id" period=ok60000 is='ran ok'
-		ask "$id" period=ok60000 again=1 is='ran ok'
-	done
-	assert_equal "$(log_lines | grep -c '^event=left')" 2
-	queue_is dora
+	[[ $(heard cleo | tail -n 1) =~ ^(first\ [0-9]+|0)$ ]] # there may be room for it, or it is its turn
 	all_well
 }
 
 @test "once ok: of a long queue nobody is handed the lock in vain, and each leaves when it asks" {
 	acquire anna period=ok60000
-	many 250 1
+	crowd 250 ok60000 0 1 x
+	assert_equal "$(cli ZCARD "$(key_ours)")" 250
 	succeed anna
 	assert_equal "$(owner)" ''
 	for _ in {1..10}; do

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The queue that the scripts keep: its order, dead and hung waiters, and waiters that come back, also to a server that was restarted,
 # with its data (only its run id changes) or without.
 

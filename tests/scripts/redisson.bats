@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Redisson's waiters beside ours: turns, scores, patience, and who wakes the next one.
 
 load ../lib/helpers
@@ -7,6 +6,8 @@ load ../lib/scripts
 @test "a present Redisson waiter that misses its turn of 5 s is passed over and told once more" {
 	turn_of_present_redisson
 	told r1 0
+	told ben 'second 1000'
+	assert_equal "$(cli EXISTS job)" 0
 	later 5000
 	ask ben is='granted ben'
 	queue_is
@@ -187,7 +188,7 @@ load ../lib/scripts
 @test "our waiter that Redisson's unlock dropped is put back before our next one is granted" {
 	redisson_takes r1
 	queue_up anna ben
-	redisson_drops anna
+	redisson_drops # the place of anna
 	redisson_unlocks
 	ask ben is=queued
 	queue_is anna ben

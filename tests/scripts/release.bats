@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The scripts that end a hold or a wait: release, also by force or kept for --min-hold, and leave, also by somebody else.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The renew script: it lengthens a lease, or says that the lock is lost. On a server that lost its data it takes the lock up again,
 # unless another owner got it.
 

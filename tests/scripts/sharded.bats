@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The scripts on a cluster of one node, whose clients listen to sharded channels. SCRIPTS_ON=cluster
 # runs the other files of this folder in this way, too.
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Holders and waiters as status, queue and view show them, and as the answers to a process that does not get the lock.
 
 load ../lib/helpers
@@ -50,7 +49,7 @@ row() {
 	assert_equal "$(row 2 0 1 3 4 5 6 7 8)" "cleo 2 ${token[cleo]} by cleo ${token[cleo]} 1 0 c"
 }
 
-@test "status has no row for a hold whose lease has ended, and counts its end" {
+@test "status has no row for a hold whose lease has ended, and counts each end; its slot is free" {
 	acquire anna want='#2' lease=20000
 	acquire ben want='#2' lease=60000
 	later 20001
@@ -59,18 +58,9 @@ row() {
 	acquire cleo want='#2'
 	script status
 	assert_equal "${reply[12]} ${#reply[@]} $(row 0 0 8) $(row 1 0 8)" '1 43 ben 2 cleo 1'
-}
-
-@test "queue lists the waiters in order, with their commands, whether they are present, and what they want" {
-	acquire anna
-	queue_up b
-	redisson_waits r1
-	acquire c want=s
-	present d e
-	acquire d want='#3'
-	acquire e want='=db1,db2'
-	script queue
-	assert_equal "$(printf '%s,' "${reply[@]}")" "b,0,by b,1,1,x,r1,,,0,0,x,c,0,by c,1,0,s,d,0,by d,1,1,#3,e,0,by e,1,1,=db1,db2,"
+	later 60001
+	acquire dora is='granted dora'
+	assert_equal "$(shown counts) $(cli EXISTS "$(key_holders)")" '4 3 0 0 0'
 }
 
 @test "view gives the waiter's place, the number of waiters that are present, or ask, and the holder whose lease ends first" {

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The scripts with several holders, of slots or shared: how they get their holds, wait for them, and lose them.
 
 load ../lib/helpers
@@ -9,30 +8,6 @@ key_1() { cli HGETALL job | paste -sd ' '; }
 
 # gone: nobody holds
 gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
-
-@test "slots are given in their order until none is free, named ones as they are asked for" {
-	acquire anna want='#2' is='granted * =1'
-	acquire ben want='#2' is='granted * =2'
-	acquire cleo want='#2' mode=try is=busy
-	assert_equal "$(key_1)" 'fairlock:slots 2'
-	assert_equal "$(holders)" 'anna ben'
-	agree
-	acquire cleo want='=db1,db2' is='granted * =db1'
-	acquire dora want='=db1,db2' is='granted * =db2'
-	acquire emil want='=db1,db3' is='granted * =db3'
-}
-
-@test "a slot of another count does not fit beside counted ones, and every answer about the holders has their count" {
-	acquire anna want='#3'
-	acquire ben want='#4' mode=try
-	assert_equal "${reply[0]} ${reply[4]} ${reply[5]}" 'busy =3 1'
-	acquire ben want='#2' is=queued
-	script view ben ''
-	assert_equal "${reply[*]: -4:1}" =3
-	release anna
-	ask ben want='#2' is='granted * =1'
-	assert_equal "$(key_1)" 'fairlock:slots 2'
-}
 
 @test "named slots have no count, and a count that came beside them stays until the lock is free" {
 	acquire anna want='=a,b'
@@ -92,6 +67,18 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 	leave cleo strays=1 is='left ben'
 }
 
+@test "a slot of another count does not fit beside counted ones, and every answer about the holders has their count" {
+	acquire anna want='#3'
+	acquire ben want='#4' mode=try
+	assert_equal "${reply[0]} ${reply[4]} ${reply[5]}" 'busy =3 1'
+	acquire ben want='#2' is=queued
+	script view ben ''
+	assert_equal "${reply[*]: -4:1}" =3
+	release anna
+	ask ben want='#2' is='granted * =1'
+	assert_equal "$(key_1)" 'fairlock:slots 2'
+}
+
 @test "a slot that --min-hold keeps stays held until then" {
 	acquire anna want='#2'
 	release anna min=60000 is=kept
@@ -106,17 +93,6 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 }
 
 # Ends
-
-@test "a lease that ends frees its slot, and each end is logged" {
-	acquire anna want='#1' lease=20000
-	acquire ben want='=x' lease=60000
-	later 20001
-	acquire cleo want='#1' is='granted * =1'
-	assert_equal "$(shown counts) $(holders)" '3 1 0 0 ben cleo'
-	later 60001
-	acquire dora is='granted dora'
-	assert_equal "$(shown counts) $(cli EXISTS "$(key_holders)")" '4 3 0 0 0'
-}
 
 @test "when key 1 is gone, or has the field of another, all holds are broken; when one is taken out, that is" {
 	acquire anna want='#2'
@@ -206,20 +182,6 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 	queue_is cleo dora
 }
 
-@test "50 shared waiters behind a writer all get the lock, in steps" {
-	acquire anna
-	for i in {1..50}; do ids+=("r$i"); done
-	present "${ids[@]}"
-	for id in "${ids[@]}"; do acquire "$id" want=s handed=1; done
-	release anna
-	between 10 "$(holders | wc -w)" 50
-	for id in "${ids[@]}"; do
-		[[ " $(holders) " = *" $id "* ]] || ask "$id" want=s
-	done
-	assert_equal "$(holders | wc -w)" 50
-	queue_is
-}
-
 @test "a waiter for a slot with --once-per that is not over is told to ask, and the next gets the slot" {
 	acquire anna want='#1' kind=a
 	present zed ben cleo
@@ -305,6 +267,7 @@ gone() { assert_equal "$(cli EXISTS job fairlock_holders:{job})" 0; }
 	acquire zoe want='#4' is='granted * =1'
 	renew cleo hold_mode='=3' is=renewed
 	renew anna hold_mode='=1' is='lost taken zoe'
+	[[ $(log_lines | grep '^event=lost|') = *'|owner=anna|'*'|slot=1'* ]]
 	renew ben hold_mode='=2' is=renewed
 	assert_equal "$(holders)" 'ben cleo zoe'
 	agree

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # acquire with `newest`, which is wrap --supersede: of the waiters that ask so, only the newest goes on waiting, also if waiters die,
 # requests or data are lost, or the server restarts.
 

@@ -69,14 +69,10 @@ scheduling() {
 	assert_equal "$(scheduling "$(at_home "$local_program" pid)")" "$(scheduling 1 | sed '2s/.*/ 0 TS/; 4s/.*/0/')"
 }
 
-# start_with_few_files N: a first caller starts the server under this limit, and has not the right to raise it
-start_with_few_files() {
-	at_home setpriv --bounding-set=-sys_resource sh -c 'ulimit -n "$1"; exec "$FAIRLOCK" wrap -u local: first true' sh "$1"
-}
-
 @test "a job that finds all connections of the private server in use learns whose limit that is, and doctor what to do" {
 	[ "$(id -u)" = 0 ] || skip 'only root can take rights away from itself'
-	start_with_few_files 40
+	# the first caller has not the right to raise its limit
+	at_home setpriv --bounding-set=-sys_resource sh -c 'ulimit -n 40; exec "$FAIRLOCK" wrap -u local: first true'
 	run at_home "$FAIRLOCK" doctor -u local: --json
 	assert_failure 1
 	assert_equal "$(jq -r '.findings[] | select(.check == "connections") | .severity, .remedy' <<<"$output" | paste -sd ' ')" \

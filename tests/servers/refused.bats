@@ -4,13 +4,6 @@ load ../lib/jobs
 
 setup() { start_in_folder; }
 
-# nonsense BEHAVIOUR: FAIRLOCK_URL is a listener that behaves so (tests/lib/nonsense.py)
-nonsense() {
-	background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" "$1"
-	wait_until test -S "$PWD/listener"
-	export FAIRLOCK_URL=unix:$PWD/listener
-}
-
 # one_line TEXT: the output is one message of fairlock, with TEXT in it
 one_line() {
 	[ "${#lines[@]}" = 1 ]
@@ -37,9 +30,11 @@ is_useless() {
 }
 
 @test "what is no server of ours ends wrap with 70, or with 69 after the connect timeout if it does not answer" {
+	export FAIRLOCK_URL=unix:$PWD/listener
 	while IFS=: read -r how status words; do
 		rm -f listener
-		nonsense "$how"
+		background python3 "$TESTS_DIR/lib/nonsense.py" "$PWD/listener" "$how"
+		wait_until test -S listener
 		is_useless "$status" "$words" wrap --connect-timeout 200ms job true
 	done <<END
 http:70:cannot understand unix:$PWD/listener: it is no Redis or Valkey server
@@ -67,14 +62,17 @@ END
 	assert_output both
 }
 
-@test "a name whose key belongs to something else gives status 78, and the key stays as it is" {
-	for key in job 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock:{job}'; do
-		cli FLUSHALL >/dev/null
-		cli SET "$key" precious >/dev/null
-		run -78 timeout 10 "$FAIRLOCK" wrap job true
-		one_line 'in use by something that is no lock'
-		[ "$(cli --raw GET "$key")" = precious ]
-		[ "$(cli --raw KEYS '*')" = "$key" ]
+@test "a name whose key belongs to something else gives wrap, log, renew and release status 78, and the key stays as it is" {
+	for key in job 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock:{job}' 'fairlock_log:{job}'; do
+		for words in 'wrap job true' 'log --stats job' 'renew --owner a:1 job' 'release --owner a:1 job' 'release --force job'; do
+			[[ $key != fairlock_log* || $words = log* ]] || continue
+			[[ $key != *timeout* || $words = wrap* ]] || continue
+			cli FLUSHALL >/dev/null
+			cli SET "$key" precious >/dev/null
+			run -78 timeout 10 "$FAIRLOCK" $words
+			one_line 'in use by something that is no lock'
+			assert_equal "$(cli --raw KEYS '*') $(cli --raw GET "$key") $(cli TTL "$key")" "$key precious -1"
+		done
 	done
 }
 
@@ -205,17 +203,5 @@ obtains_nothing() {
 		run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
 		says 'it lacks a command: renamed, or the server is too old; see fairlock doctor'
 		[ "$command" = PTTL ] || is_free job
-	done
-}
-
-@test "log, renew and release refuse such a key, too: 78, and it stays as it is" {
-	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}'; do
-		for words in 'log --stats' 'renew --owner a:1' 'release --owner a:1' 'release --force'; do
-			[[ $key != fairlock_log* || $words = log* ]] || continue
-			cli FLUSHALL >/dev/null
-			cli SET "$key" precious >/dev/null
-			run -78 timeout 10 "$FAIRLOCK" $words job
-			assert_equal "$(cli --raw GET "$key") $(cli TTL "$key")" 'precious -1'
-		done
 	done
 }

@@ -9,12 +9,8 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
 # swallow: two hosts, and the far one, with addresses to 10.77.0.9, answers nothing
 swallow() {
-	local last
-
 	new_network
-	for last in 3 4 5 6 7 8 9; do
-		"$NEAR" ip neighbour replace "10.77.0.$last" lladdr "$no_card" nud permanent dev wire
-	done
+	send_to "$NEAR" "$no_card" 10.77.0.{3..9}
 	cut_wire
 }
 
@@ -53,7 +49,7 @@ seeds() { printf '10.77.0.3:1,10.77.0.4:1,10.77.0.5:1,10.77.0.6:1,10.77.0.7:1%s'
 @test "the first seed swallows everything and the second serves: half of the connect timeout passes" {
 	new_network
 	start_far_cluster
-	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
+	send_to "$NEAR" "$no_card" 10.77.0.3
 	from=$(ms)
 	run -7 "$NEAR" timeout 60 "$FAIRLOCK" wrap --connect-timeout 8s -u "redis://10.77.0.3:1,${FAR_URL#*://}" job sh -c 'exit 7'
 	[ $(($(ms) - from)) -ge 3900 ]
@@ -103,7 +99,7 @@ was_granted_and_left() { [ "$(cli HGET 'fairlock:{job}' n:granted)" = 2 ] && [ "
 @test "an acquire that was stopped for longer than the connect timeout still tries the second seed" {
 	new_network
 	start_far_cluster
-	"$NEAR" ip neighbour replace 10.77.0.3 lladdr "$no_card" nud permanent dev wire
+	send_to "$NEAR" "$no_card" 10.77.0.3
 	background "$NEAR" "$FAIRLOCK" acquire --connect-timeout 2s -u "redis://10.77.0.3:1,${FAR_URL#*://}" job >owner
 	acquire=$!
 	wait_until connects_to 10.77.0.3:1

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # acquire by hand on a terminal: what it tells the person there, and what the waiting line tells others.
 load ../lib/helpers
 load ../lib/one_server

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # wrap on a real terminal: COMMAND behaves as if the shell had started it directly. Afterwards the terminal is as before.
 
 load ../lib/helpers

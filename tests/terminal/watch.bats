@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # status --watch and queue --watch: what they draw on the whole screen, and how they end.
 
 load ../lib/helpers
