@@ -20,7 +20,6 @@
 #include "cli/options.h"
 #include "lock/lock.h"
 #include "lock/owner.h"
-#include "output/timestamp.h"
 #include "redis/reply.h"
 
 const char *const event_names[EVENT_OTHER] = {

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/options.h"
-#include "output/timestamp.h"
 
 /* UUID:NUMBER; Redisson's may be longer. */
 #define OWNER_MAX_BYTES 80

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "output/timestamp.h"
 
 struct options;
 

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/terminal.h"
-#include "output/timestamp.h"
 
 /* The title, and the line for what is wrong. */
 #define HEAD_ROWS 2

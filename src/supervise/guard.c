@@ -20,7 +20,6 @@
 #include "base/message.h"
 #include "base/signals.h"
 #include "cli/options.h"
-#include "output/timestamp.h"
 #include "redis/server.h"
 #include "supervise/exec_path.h"
 #include "supervise/job.h"

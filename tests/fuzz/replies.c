@@ -6,7 +6,7 @@
  * commands/wrap.c commands/acquire.c commands/renew.c commands/release.c
  * commands/status.c commands/queue.c commands/log.c commands/doctor.c
  * supervise/take_locks.c history/events.c output/table.c
- * output/timestamp.c doctor/permissions.c doctor/report.c base/message.c base/json.c
+ * base/clock.c doctor/permissions.c doctor/report.c base/message.c base/json.c
  * base/text.c base/terminal.c */
 #include <stdlib.h>
 #include <string.h>
