@@ -17,21 +17,6 @@
 #define TEXT_MAX_BYTES 800
 #define DATAGRAM_MAX_BYTES 1024 /* every syslog takes as much */
 
-/* Steps count from the start; the first step tells when that was. */
-void messenger_open(struct messenger *messenger, bool verbose, bool syslog)
-{
-	char text[TIMESTAMP_MAX_BYTES];
-
-	messenger->verbose = verbose;
-	messenger->syslog = syslog;
-	if (syslog)
-		messenger->pid = getpid();
-	if (!verbose)
-		return;
-	message_step(messenger, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION, (int)getpid(),
-		     timestamp_local(text, wall_ms(), "%F %T %z"));
-}
-
 void message_step(const struct messenger *messenger, const char *format, ...)
 {
 	char text[TEXT_MAX_BYTES];

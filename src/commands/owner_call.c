@@ -93,11 +93,6 @@ static int take_by_hand(struct owner_call *call, const char *verb, struct error 
 	return 0;
 }
 
-bool owner_call_needs_owner(const struct options *options)
-{
-	return !options->stop && !options->force && !options->forget_run;
-}
-
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err)
 {
@@ -106,13 +101,14 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	char *words[] = {fairlock, release, options->stop ? stop : force, NULL};
 
 	call->invocation = invocation;
+	call->needs_owner = !options->stop && !options->force && !options->forget_run;
 	**call->by_hand = '\0';
 	if (lock_init(&call->lock, invocation->argv[0], LOCK_ACQUIRE, options, words, err) < 0)
 		return -1;
 	client_init(&call->client, invocation->server, options->connect_timeout_ms);
 	call->client.connection.story.messenger = invocation->messenger;
 	call->client.keen = true; /* a server that restarts may answer soon */
-	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0 ||
+	if (!call->needs_owner || call->lock.inherited_count > 0 ||
 	    take_by_hand(call, verb, err) == 0)
 		return 0;
 	client_close(&call->client);

@@ -105,13 +105,13 @@ static int report(const struct owner_call *call, enum release_outcome outcome, s
 
 static int release(struct owner_call *call, struct error *err)
 {
-	const bool needs_owner = owner_call_needs_owner(call->invocation->options);
-	const int tries = needs_owner ? call->lock.inherited_count : 1;
+	const int tries = call->needs_owner ? call->lock.inherited_count : 1;
 	enum release_outcome outcome = RELEASE_NOT_HELD;
 	char took[DURATION_MAX_BYTES];
 
 	for (int i = 0; outcome == RELEASE_NOT_HELD && i < tries; i++)
-		if (release_as(call, needs_owner ? call->lock.inherited[i] : "", &outcome, err) < 0)
+		if (release_as(call, call->needs_owner ? call->lock.inherited[i] : "", &outcome,
+			       err) < 0)
 			return -1;
 	if (report(call, outcome, err) < 0)
 		return -1;
@@ -362,7 +362,7 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 	*status = STATUS_OK;
 	if (owner_call_init(&call, invocation, "release", err) < 0)
 		return -1;
-	if (!owner_call_needs_owner(options))
+	if (!call.needs_owner)
 		result = lock_list_check(&call.client, &call.lock.keys, &is_known, err);
 	if (result == 0 && is_known)
 		result = options->stop ? stop(&call, status, err) : release(&call, err);
