@@ -166,19 +166,6 @@ static void put_line(const struct screen *screen, const char *text)
 	printf("%s\033[K", cut);
 }
 
-/* The time at the right end is always visible. */
-static void put_title(const struct screen *screen, const char *title)
-{
-	char now[TIMESTAMP_MAX_BYTES], right[TIMESTAMP_MAX_BYTES + 2], left[2048];
-
-	timestamp_local(now, wall_ms(), "%T");
-	snprintf(right, sizeof(right), "  %s", now);
-	terminal_cut(&screen->terminal, left, sizeof(left), title,
-		     MAX(screen->width - (int)strlen(right), 0));
-	fputs(left, stdout);
-	put_line(screen, right);
-}
-
 /* If not all lines fit, the last row says how many are left out. */
 static void put_text(const struct screen *screen, int rows)
 {
@@ -204,11 +191,14 @@ static void put_text(const struct screen *screen, int rows)
  * on the screen are pushed up before. */
 static void draw(struct screen *screen, const char *title)
 {
+	char now[TIMESTAMP_MAX_BYTES], head[NAME_MAX_BYTES + 128];
+
 	for (int row = 1; row < screen->rows && !screen->is_cleared; row++)
 		putchar('\n');
 	screen->is_cleared = true;
 	fputs("\033[H\033[?7l", stdout); /* the end of a long line is cut off */
-	put_title(screen, title);
+	snprintf(head, sizeof(head), "%s  %s", title, timestamp_local(now, wall_ms(), "%T"));
+	put_line(screen, head);
 	if (screen->rows >= HEAD_ROWS) {
 		putchar('\n');
 		put_line(screen, screen->trouble.status ? screen->trouble.text : "");
