@@ -507,23 +507,6 @@ static int follow(struct reader *r, struct error *err)
 
 /* ---- The command ---- */
 
-static int run(struct reader *r, struct error *err)
-{
-	const struct options *options = r->invocation->options;
-	int result = 0;
-
-	client_init(&r->client, r->invocation->server, options->connect_timeout_ms);
-	r->client.connection.story.messenger = r->invocation->messenger;
-	if (r->keys)
-		result = note_lock(r, r->invocation->argv[0], &r->client, err);
-	if (result == 0)
-		result = options->follow ? follow(r, err) : show_events(r, err);
-	free(r->locks);
-	cluster_nodes_close(&r->nodes);
-	client_close(&r->client);
-	return result;
-}
-
 static int run_log(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -531,7 +514,7 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 	struct reader r = {
 		.invocation = invocation, .query = {.from_ms = UNKNOWN_MS}, .is_empty = true};
 	struct lock_keys keys;
-	int result;
+	int result = 0;
 
 	*status = STATUS_OK;
 	if (options->since && parse_since(&r.query, options->since, err) < 0)
@@ -548,8 +531,17 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 		if (!r.table)
 			return -1;
 	}
-	r.keys = is_for_one ? &keys : NULL;
-	result = run(&r, err);
+	client_init(&r.client, invocation->server, options->connect_timeout_ms);
+	r.client.connection.story.messenger = invocation->messenger;
+	if (is_for_one) {
+		r.keys = &keys;
+		result = note_lock(&r, invocation->argv[0], &r.client, err);
+	}
+	if (result == 0)
+		result = options->follow ? follow(&r, err) : show_events(&r, err);
+	free(r.locks);
+	cluster_nodes_close(&r.nodes);
+	client_close(&r.client);
 	table_close(r.table);
 	if (!options->follow)
 		*status = r.status;
