@@ -149,6 +149,20 @@ static void print_help(const struct command *command, const struct options *opti
 
 /* ---- Commands ---- */
 
+/* Steps count from the start; the first step tells when that was. */
+static void begin_messages(struct messenger *messenger, const struct options *options,
+			   const struct command *command)
+{
+	char now[TIMESTAMP_MAX_BYTES];
+
+	messenger->verbose = options->verbose;
+	messenger->syslog = options->syslog && command->takes_lock;
+	messenger->pid = getpid();
+	if (messenger->verbose)
+		message_step(messenger, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION,
+			     (int)messenger->pid, timestamp_local(now, wall_ms(), "%F %T %z"));
+}
+
 static void tell_server(const struct messenger *messenger, const struct settings *settings)
 {
 	char where[WHERE_MAX_BYTES];
@@ -237,8 +251,7 @@ static int run_words(int argc, char **argv)
 	if (!failed)
 		failed = settings_merge(&settings, command, &err);
 	if (command != &front_command)
-		messenger_open(&messenger, options->verbose,
-			       options->syslog && command->takes_lock);
+		begin_messages(&messenger, options, command);
 	if (!failed)
 		failed = run_command(command, &invocation, &settings, &status, &err);
 	if (failed) {

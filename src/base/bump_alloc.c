@@ -25,7 +25,7 @@ static bool is_ours(const void *memory)
 
 static struct block *block_of(void *memory)
 {
-	return (struct block *)((unsigned char *)memory - offsetof(struct block, memory));
+	return (void *)((unsigned char *)memory - offsetof(struct block, memory));
 }
 
 /* Returns zeroed memory, or NULL if the rest of the pool is too small. Nothing comes back to the
@@ -43,7 +43,7 @@ static void *take(size_t bytes)
 		if (bytes > POOL_BYTES || whole > POOL_BYTES - at)
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&pool.used, &at, at + whole));
-	block = (struct block *)(pool.memory + at);
+	block = (void *)(pool.memory + at);
 	block->bytes = bytes;
 	return block->memory;
 }

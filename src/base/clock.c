@@ -13,9 +13,6 @@
 
 #include "base/text.h"
 
-/* The forms of times that callers give are checked where they stand, as those of strftime. */
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-
 #define PACE_MS 100
 #define PACE_AHEAD_MS 900 /* may be used up at once */
 
@@ -196,7 +193,10 @@ const char *duration_show_fraction(char text[DURATION_MAX_BYTES], int64_t ms)
 	return text;
 }
 
-/* ---- Times: strftime(3) knows no milliseconds ---- */
+/* ---- Times of day: strftime(3) knows no milliseconds ---- */
+
+/* The forms that callers give are checked where they stand, as those of strftime. */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 const char *timestamp_rfc3339(char text[TIMESTAMP_MAX_BYTES], int64_t ms)
 {

@@ -1,4 +1,4 @@
-/* Time: the clock of all deadlines, how to wait until one; durations and times as people write
+/* Time: the clock of all deadlines, how to wait until one, and durations and times as people write
  * them. */
 #pragma once
 
@@ -60,8 +60,7 @@ const char *duration_show(char text[DURATION_MAX_BYTES], int64_t ms);
 /* The same with fractions of a second, below a minute ("1.5s"): for what the user has set. */
 const char *duration_show_fraction(char text[DURATION_MAX_BYTES], int64_t ms);
 
-/* ---- Times, as people and programs read them: ms is since the epoch, before the year 10000 ----
- */
+/* ---- Times as people and programs read them, since the epoch and before the year 10000 ---- */
 
 #define TIMESTAMP_MAX_BYTES 64
 

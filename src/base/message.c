@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,24 +16,6 @@
 /* The text of a struct error, and some words around it. */
 #define TEXT_MAX_BYTES 800
 #define DATAGRAM_MAX_BYTES 1024 /* every syslog takes as much */
-
-/* Steps count from the start; the first step tells when that was. */
-void messenger_open(struct messenger *messenger, bool verbose, bool syslog)
-{
-	const time_t now = time(NULL);
-	struct tm parts = {0};
-	char text[64] = "";
-
-	messenger->verbose = verbose;
-	messenger->syslog = syslog;
-	if (syslog)
-		messenger->pid = getpid();
-	if (!verbose)
-		return;
-	localtime_r(&now, &parts);
-	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts);
-	message_step(messenger, "fairlock %s, pid %d, %s", FAIRLOCK_VERSION, (int)getpid(), text);
-}
 
 void message_step(const struct messenger *messenger, const char *format, ...)
 {
@@ -57,14 +38,10 @@ void message_step(const struct messenger *messenger, const char *format, ...)
 static void format_datagram(char datagram[DATAGRAM_MAX_BYTES], const struct messenger *messenger,
 			    int priority, const char *text)
 {
-	const time_t now = time(NULL);
-	struct tm parts = {0};
-	char stamp[32] = "";
+	char stamp[TIMESTAMP_MAX_BYTES];
 
-	localtime_r(&now, &parts);
-	strftime(stamp, sizeof(stamp), "%b %e %H:%M:%S", &parts);
 	snprintf(datagram, DATAGRAM_MAX_BYTES, "<%d>%s fairlock[%d]: %s", LOG_USER | priority,
-		 stamp, (int)messenger->pid, text);
+		 timestamp_local(stamp, wall_ms(), TIMESTAMP_LONG), (int)messenger->pid, text);
 	tame(datagram);
 }
 

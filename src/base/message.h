@@ -11,7 +11,8 @@
  * standard error or syslog does not take it at once.
  *
  * syslog(3) waits for a daemon that hangs, and keeps a descriptor. So each message is a datagram of
- * its own to /dev/log, in the form that syslog(3) gives it. */
+ * its own to /dev/log, in the form that syslog(3) gives it. With {.start_ms = clock_ms()} there are
+ * only messages on standard error. */
 struct messenger {
 	bool verbose;
 	bool syslog;
@@ -19,9 +20,6 @@ struct messenger {
 	int64_t start_ms; /* steps count from here */
 	bool is_deaf;     /* syslog did not take a message, and a step has said so */
 };
-
-/* Begins as {.start_ms = clock_ms()}: until this there are only messages on standard error. */
-void messenger_open(struct messenger *messenger, bool verbose, bool syslog);
 
 /* Tells standard error and syslog. The priority is one of syslog(3). */
 __attribute__((format(printf, 3, 4))) void message(struct messenger *messenger, int priority,

@@ -144,12 +144,6 @@ static void guess_option(char cause[CAUSE_MAX_BYTES], const char *option,
 
 /* ---- Words ---- */
 
-void arguments_init(struct arguments *arguments, const struct command *command, int argc,
-		    char **argv)
-{
-	*arguments = (struct arguments){.argc = argc, .argv = argv, .command = command};
-}
-
 /* Finds an option by its letter, or by its name, or a beginning that no other name shares. */
 static enum argument find_row(struct arguments *arguments, bool is_letter, const char *text,
 			      size_t length)
@@ -365,10 +359,9 @@ static bool is_help(const struct options *options, const struct arguments *argum
 int parse_args(struct options *options, const struct command **command, int *argc, char **argv,
 	       struct error *err)
 {
-	struct arguments arguments;
+	struct arguments arguments = {.argc = *argc, .argv = argv, .command = *command};
 	int count = 0;
 
-	arguments_init(&arguments, *command, *argc, argv);
 	for (;;) {
 		const enum argument next = arguments_next(&arguments);
 

@@ -20,7 +20,8 @@ enum argument {
 	ARGUMENT_MISTAKE,     /* option, cause */
 };
 
-/* Reads the words behind "fairlock", or behind a command's name. Changes no word. */
+/* Reads the words behind "fairlock", or behind a command's name. Changes no word. Starts as the
+ * first three members. */
 struct arguments {
 	int argc;
 	char **argv;
@@ -36,9 +37,6 @@ struct arguments {
 	int operands;
 	bool options_ended;
 };
-
-void arguments_init(struct arguments *arguments, const struct command *command, int argc,
-		    char **argv);
 
 enum argument arguments_next(struct arguments *arguments);
 

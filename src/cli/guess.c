@@ -6,11 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
+#include <sys/param.h>
 
 static bool is_same(char a, char b)
 {
@@ -30,11 +26,11 @@ static size_t edit_distance(const char *a, const char *b)
 				d[i][k] = i + k;
 				continue;
 			}
-			d[i][k] = least(least(d[i - 1][k], d[i][k - 1]) + 1,
-					d[i - 1][k - 1] + !is_same(a[i - 1], b[k - 1]));
+			d[i][k] = MIN(MIN(d[i - 1][k], d[i][k - 1]) + 1,
+				      d[i - 1][k - 1] + !is_same(a[i - 1], b[k - 1]));
 			if (i > 1 && k > 1 && is_same(a[i - 1], b[k - 2]) &&
 			    is_same(a[i - 2], b[k - 1]))
-				d[i][k] = least(d[i][k], d[i - 2][k - 2] + 1);
+				d[i][k] = MIN(d[i][k], d[i - 2][k - 2] + 1);
 		}
 	}
 	return d[height][width];

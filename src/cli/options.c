@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -492,20 +491,6 @@ int options_refuse(const struct option_row *row, const struct origin *origin, co
 }
 
 /* ---- All of them ---- */
-
-void options_init(struct options *options)
-{
-	*options = (struct options){
-		.connect_timeout_ms = 5000,
-		.wait_ms = -1,
-		.conflict_status = STATUS_NOT_OBTAINED,
-		.max_queue = -1,
-		.signal = SIGTERM,
-		.kill_after_ms = -1,
-		.token = -1,
-		.lines = -1,
-	};
-}
 
 bool options_want_help(const struct options *options)
 {

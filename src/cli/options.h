@@ -200,9 +200,6 @@ bool slots_are_counted(const char *value);
 #define COLOUR_BYTES 7
 extern const char colour_words[COLOUR_COUNT][COLOUR_BYTES];
 
-/* Sets the defaults. */
-void options_init(struct options *options);
-
 /* Whether --help, --version or -o help was given. */
 bool options_want_help(const struct options *options);
 

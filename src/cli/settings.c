@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -520,8 +521,19 @@ static int find_tls_files(struct settings *settings, struct error *err)
 
 void settings_init(struct settings *settings)
 {
-	memset(settings, 0, sizeof(*settings));
-	options_init(&settings->options);
+	*settings = (struct settings){
+		.options =
+			{
+				.connect_timeout_ms = 5000,
+				.wait_ms = -1,
+				.conflict_status = STATUS_NOT_OBTAINED,
+				.max_queue = -1,
+				.signal = SIGTERM,
+				.kill_after_ms = -1,
+				.token = -1,
+				.lines = -1,
+			},
+	};
 }
 
 int settings_merge(struct settings *settings, const struct command *command, struct error *err)

@@ -80,24 +80,14 @@ static void offer_columns(struct completion *completion, bool is_list)
 
 static void offer_values(struct completion *completion, const struct option_row *row)
 {
-	switch (row->kind) {
-	case OPTION_FILE:
+	if (row->kind == OPTION_FILE)
 		printf("\tfiles %zu\n", completion->head);
-		break;
-	case OPTION_COLOUR:
-		for (size_t i = 0; i < COLOUR_COUNT; i++)
-			offer(completion, "", colour_words[i], NULL);
-		break;
-	case OPTION_COLUMN:
-	case OPTION_COLUMNS:
-		offer_columns(completion, row->kind == OPTION_COLUMNS);
-		break;
-	case OPTION_ALSO:
+	else if (row->kind == OPTION_ALSO)
 		offer_names(completion);
-		break;
-	default:
-		break;
-	}
+	else if (row->kind == OPTION_COLUMN || row->kind == OPTION_COLUMNS)
+		offer_columns(completion, row->kind == OPTION_COLUMNS);
+	for (size_t i = 0; row->kind == OPTION_COLOUR && i < COLOUR_COUNT; i++)
+		offer(completion, "", colour_words[i], NULL);
 }
 
 /* ---- Options and commands ---- */
@@ -106,10 +96,9 @@ static void offer_values(struct completion *completion, const struct option_row 
 static void offer_options(struct completion *completion, char *word)
 {
 	const unsigned bit = completion->command->bit;
-	struct arguments arguments;
+	struct arguments arguments = {.argc = 1, .argv = &word, .command = completion->command};
 	char meaning[160];
 
-	arguments_init(&arguments, completion->command, 1, &word);
 	while (arguments_next(&arguments) == ARGUMENT_OPTION) {
 		if (arguments.value) {
 			completion->head = (size_t)(arguments.value - word);
@@ -143,13 +132,10 @@ static enum argument read_words(struct completion *completion, struct arguments 
 
 static void complete_word(struct completion *completion, int count, char **words)
 {
-	const struct command *command;
-	struct arguments arguments;
-	enum argument next;
+	struct arguments arguments = {.argc = count - 1, .argv = words, .command = &front_command};
+	const enum argument next = read_words(completion, &arguments);
+	const struct command *command = completion->command;
 
-	arguments_init(&arguments, &front_command, count - 1, words);
-	next = read_words(completion, &arguments);
-	command = completion->command;
 	completion->word = words[count - 1];
 	if (next == ARGUMENT_NEEDS_VALUE) {
 		offer_values(completion, arguments.row);

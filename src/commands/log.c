@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <regex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1134,113 +1133,85 @@ static int add_line(struct table *table, const struct log_event *event, const ch
 
 /* ---- --since ---- */
 
-/* The groups of a time: 1 day (2 a word, or 3 year, 4 month, 5 day), 6 clock (7 separator, 8 hour,
- * 9 minute, 10 second, 11 fraction), 12 zone (13 hours, 14 minutes). */
-#define TWO "([0-9][0-9])"
-#define GROUPS 15
-static const char time_form[] = "^((today|yesterday)|([0-9]{4})-" TWO "-" TWO ")?"
-				"(([ T]?)([0-9]{1,2}):" TWO "(:[0-9][0-9](\\.[0-9]+)?)?"
-				"(Z|[+-]" TWO ":?" TWO ")?)?$";
-
-/* The number in a group, 0 if the text has none there. */
-static int number_in(const char *text, const regmatch_t *group)
+/* Reads ".345" as milliseconds, without what is less, and moves *at behind it. */
+static int64_t take_fraction(const char **at)
 {
-	int number = 0;
+	const char *text = *at;
 
-	for (regoff_t i = group->rm_so; i < group->rm_eo; i++)
-		number = number * 10 + text[i] - '0';
-	return number;
+	if (*text != '.')
+		return 0;
+	*at += 1 + strspn(text + 1, DIGITS);
+	return (int64_t)(1e3 * strtod(text, NULL) + 1e-6);
 }
 
-/* Reads ".345" as milliseconds, without what is less. */
-static int64_t fraction_ms(const char *text, const regmatch_t *group)
+/* Reads 3:00, 03:00:10 or 03:00:10.5. strptime(3) also takes fewer digits, so they are counted. */
+static bool take_clock(const char **at, struct tm *parts, int64_t *fraction_ms)
 {
-	return group->rm_so < 0 ? 0 : (int64_t)(1e3 * strtod(text + group->rm_so, NULL) + 1e-6);
-}
+	const char *start = *at;
+	const size_t length = strspn(start, DIGITS ":");
+	const bool has_seconds = length == 7 || length == 8;
 
-static bool matches(const char *text, const char *form, regmatch_t groups[GROUPS])
-{
-	regex_t compiled;
-	bool result = regcomp(&compiled, form, REG_EXTENDED) == 0;
-
-	if (result) {
-		result = regexec(&compiled, text, GROUPS, groups, 0) == 0;
-		regfree(&compiled);
-	}
-	return result;
-}
-
-/* musl sets the group also if it matched nothing. */
-static bool has_zone(const char *text, const regmatch_t groups[GROUPS])
-{
-	const char first = groups[12].rm_so < 0 ? '\0' : text[groups[12].rm_so];
-
-	return first == 'Z' || first == '+' || first == '-';
-}
-
-/* A separator stands between day and clock. T and a zone stand behind a date only. */
-static bool has_time_form(const char *text, regmatch_t groups[GROUPS])
-{
-	char separator;
-
-	if (!matches(text, time_form, groups))
+	*at += length;
+	if (!has_seconds && length != 4 && length != 5)
 		return false;
-	separator = groups[6].rm_so < 0 ? ' ' : text[groups[7].rm_so];
-	return (separator == ' ' || separator == 'T') == (groups[1].rm_so >= 0) &&
-	       ((separator != 'T' && !has_zone(text, groups)) || groups[3].rm_so >= 0);
-}
-
-/* Whether there is such a day and time: timegm turns February 30 into March 2. */
-static bool is_real(const struct tm *given, int zone_hours, int zone_minutes)
-{
-	struct tm real = *given;
-
-	timegm(&real);
-	return real.tm_mon == given->tm_mon && real.tm_mday == given->tm_mday &&
-	       real.tm_hour == given->tm_hour && real.tm_min == given->tm_min &&
-	       real.tm_sec == given->tm_sec && zone_hours < 15 && zone_minutes < 60;
-}
-
-/* The time that the groups have; without a clock it is midnight, without a day it is today. Returns
- * false if there is no such time. */
-static bool read_time(const char *text, const regmatch_t groups[GROUPS], int64_t now_ms,
-		      int64_t *ms)
-{
-	const time_t now = (time_t)(now_ms / 1000);
-	const int zone_hours = number_in(text, &groups[13]),
-		  zone_minutes = number_in(text, &groups[14]);
-	int64_t ahead_s = zone_hours * 3600 + zone_minutes * 60;
-	struct tm parts;
-
-	localtime_r(&now, &parts);
-	if (groups[2].rm_so >= 0 && *text == 'y') {
-		parts.tm_mday--;
-		parts.tm_hour = 12; /* which each day has */
-		mktime(&parts);
-	}
-	if (groups[3].rm_so >= 0) {
-		parts.tm_year = number_in(text, &groups[3]) - 1900;
-		parts.tm_mon = number_in(text, &groups[4]) - 1;
-		parts.tm_mday = number_in(text, &groups[5]);
-	}
-	parts.tm_hour = number_in(text, &groups[8]);
-	parts.tm_min = number_in(text, &groups[9]);
-	parts.tm_sec = groups[10].rm_so < 0 ? 0 : atoi(text + groups[10].rm_so + 1);
-	parts.tm_isdst = -1;
-	if (!is_real(&parts, zone_hours, zone_minutes))
+	if (strptime(start, has_seconds ? "%H:%M:%S" : "%H:%M", parts) != *at)
 		return false;
-	if (has_zone(text, groups) && text[groups[12].rm_so] == '-')
-		ahead_s = -ahead_s;
-	*ms = 1000 * (int64_t)(has_zone(text, groups) ? timegm(&parts) - ahead_s : mktime(&parts));
-	*ms = MAX(*ms + fraction_ms(text, &groups[11]), 0);
+	*fraction_ms = has_seconds ? take_fraction(at) : 0;
 	return true;
 }
 
-static int refuse_since(const char *text, const char *fault, struct error *err)
+/* Reads Z, +01:00 or -0500, by how much the zone is ahead. musl's strptime(3) does not. */
+static bool take_zone(const char **at, int *ahead_s)
 {
-	char shown[SHORT_MAX_BYTES];
+	int hours = 0, minutes = 0, length = **at == 'Z';
 
-	return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shorten(shown, text), fault);
+	if ((**at == '+' || **at == '-') && sscanf(*at, "%3d:%2d%n", &hours, &minutes, &length) < 2)
+		sscanf(*at, "%3d%2d%n", &hours, &minutes, &length);
+	*ahead_s = 60 * (60 * hours + (**at == '-' ? -minutes : minutes));
+	*at += length;
+	return length > 0;
+}
+
+/* Reads a day, none: today; and a clock, none: midnight. T and a zone stand behind a date only.
+ * Returns false if there is no such time: timegm turns February 30 into March 2. */
+static bool read_time(const char *text, int64_t now_ms, int64_t *ms)
+{
+	const bool is_date = strspn(text, DIGITS "-") == strlen("2026-11-23");
+	const time_t now = (time_t)(now_ms / 1000);
+	const char *at = text;
+	int64_t fraction_ms = 0;
+	bool has_zone = false;
+	int ahead_s = 0;
+	struct tm parts, real;
+
+	localtime_r(&now, &parts);
+	if (strncmp(text, "today", 5) == 0) {
+		at += 5;
+	} else if (strncmp(text, "yesterday", 9) == 0) {
+		at += 9;
+		parts.tm_mday--;
+		parts.tm_hour = 12; /* which each day has */
+		mktime(&parts);
+	} else if (is_date) {
+		at = strptime(text, "%Y-%m-%d", &parts);
+	}
+	parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
+	parts.tm_isdst = -1;
+	if (!at || (at != text && *at && *at != ' ' && (*at != 'T' || !is_date)))
+		return false;
+	if (at == text || *at) {
+		at += at != text;
+		if (!take_clock(&at, &parts, &fraction_ms))
+			return false;
+		has_zone = is_date && take_zone(&at, &ahead_s);
+	}
+	real = parts;
+	timegm(&real); /* not mktime, which knows hours that there are not in a zone */
+	if (*at || real.tm_mday != parts.tm_mday)
+		return false;
+	*ms = 1000 * (int64_t)(has_zone ? timegm(&parts) - ahead_s : mktime(&parts));
+	*ms = MAX(*ms + fraction_ms, 0);
+	return true;
 }
 
 /* Fills since and from_ms with a duration, or with "now", seconds since the epoch behind an @, or a
@@ -1249,7 +1220,9 @@ static int refuse_since(const char *text, const char *fault, struct error *err)
 static int parse_since(struct log_query *query, const char *text, struct error *err)
 {
 	const int64_t now_ms = wall_ms();
-	regmatch_t groups[GROUPS] = {{0}};
+	const size_t digits = *text == '@' ? strspn(text + 1, DIGITS) : 0;
+	const char *fault = NULL, *end = text + 1 + digits;
+	char shown[SHORT_MAX_BYTES];
 	int64_t ms = now_ms;
 
 	query->from_ms = UNKNOWN_MS;
@@ -1257,16 +1230,16 @@ static int parse_since(struct log_query *query, const char *text, struct error *
 		snprintf(query->since, sizeof(query->since), "%" PRId64, ms);
 		return 0;
 	}
-	if (matches(text, "^@([0-9]{1,12})(\\.[0-9]+)?$", groups))
-		ms = strtoll(text + 1, NULL, 10) * 1000 + fraction_ms(text, &groups[2]);
-	else if (strcmp(text, "now") != 0 && !has_time_form(text, groups))
-		return refuse_since(
-			text, "write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS",
-			err);
-	else if (strcmp(text, "now") != 0 && !read_time(text, groups, now_ms, &ms))
-		return refuse_since(text, "there is no such day or time", err);
-	if (ms > now_ms)
-		return refuse_since(text, "it is in the future", err);
+	if (digits > 0 && digits <= 12)
+		ms = strtoll(text + 1, NULL, 10) * 1000 + take_fraction(&end);
+	if (digits > 0 ? digits > 12 || *end
+		       : strcmp(text, "now") != 0 && !read_time(text, now_ms, &ms))
+		fault = "write 2h, 1w, yesterday, 03:00, '2026-11-23 03:00' or @SECONDS";
+	else if (ms > now_ms)
+		fault = "it is in the future";
+	if (fault)
+		return fail(err, STATUS_USAGE, "cannot use --since '%s': %s", shorten(shown, text),
+			    fault);
 	snprintf(query->since, sizeof(query->since), "@%" PRId64, ms);
 	query->from_ms = ms;
 	return 0;
@@ -1524,23 +1497,6 @@ static int follow(struct reader *r, struct error *err)
 
 /* ---- The command ---- */
 
-static int run(struct reader *r, struct error *err)
-{
-	const struct options *options = r->invocation->options;
-	int result = 0;
-
-	client_init(&r->client, r->invocation->server, r->invocation->messenger,
-		    options->connect_timeout_ms);
-	if (r->keys)
-		result = note_lock(r, r->invocation->argv[0], &r->client, err);
-	if (result == 0)
-		result = options->follow ? follow(r, err) : show_events(r, err);
-	free(r->locks);
-	cluster_nodes_close(&r->nodes);
-	client_close(&r->client);
-	return result;
-}
-
 static int run_log(const struct invocation *invocation, int *status, struct error *err)
 {
 	const struct options *options = invocation->options;
@@ -1548,7 +1504,7 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 	struct reader r = {
 		.invocation = invocation, .query = {.from_ms = UNKNOWN_MS}, .is_empty = true};
 	struct lock_keys keys;
-	int result;
+	int result = 0;
 
 	*status = STATUS_OK;
 	if (options->since && parse_since(&r.query, options->since, err) < 0)
@@ -1565,8 +1521,17 @@ static int run_log(const struct invocation *invocation, int *status, struct erro
 		if (!r.table)
 			return -1;
 	}
-	r.keys = is_for_one ? &keys : NULL;
-	result = run(&r, err);
+	client_init(&r.client, invocation->server, invocation->messenger,
+		    options->connect_timeout_ms);
+	if (is_for_one) {
+		r.keys = &keys;
+		result = note_lock(&r, invocation->argv[0], &r.client, err);
+	}
+	if (result == 0)
+		result = options->follow ? follow(&r, err) : show_events(&r, err);
+	free(r.locks);
+	cluster_nodes_close(&r.nodes);
+	client_close(&r.client);
 	table_close(r.table);
 	if (!options->follow)
 		*status = r.status;

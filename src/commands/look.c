@@ -1,12 +1,16 @@
 /* The way to the locks: through one connection, or through one for each node of a cluster. */
 #include "commands/look.h"
 
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/terminal.h"
 #include "lock/lock.h"
 #include "lock/lock_list.h"
-#include "output/watch.h"
 #include "redis/cluster_nodes.h"
 
 static int ask(struct look *look, struct client *client, const char *name, struct error *err)
@@ -110,27 +114,136 @@ static int fill_table(struct look *look, struct error *err)
 	return 0;
 }
 
-static int draw(void *data, FILE *out, int columns, struct error *err)
-{
-	struct look look = *(const struct look *)data;
-	const int result = fill_table(&look, err);
+/* ---- --watch: draws, sleeps, and draws again. It changes no setting of the terminal, so there is
+ * nothing to restore, and Ctrl-C and Ctrl-Z work as ever, also while the server is silent. ---- */
 
-	if (result == 0) {
-		table_draw(look.table, out, columns);
-		*err = look.trouble;
+/* The title, and the line for what is wrong. */
+#define HEAD_ROWS 2
+
+/* The height of a terminal that does not know its size. */
+#define ROWS_USUAL 24
+
+struct screen {
+	struct terminal terminal;
+	int rows;
+	int width;       /* the last column stays free: erasing behind a full line erases its end */
+	bool is_cleared; /* what stood there before has gone up */
+	char *text;      /* the last one that came */
+	struct error trouble;
+};
+
+/* Looks at the locks again. The old text stays if that fails. */
+static int redraw(struct screen *screen, struct look look)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int result = 0;
+
+	if (out && (result = fill_table(&look, &screen->trouble)) == 0) {
+		table_draw(look.table, out, screen->width);
+		screen->trouble = look.trouble;
 	}
 	table_close(look.table);
+	if (!out || fclose(out) != 0)
+		result = fail(&screen->trouble, STATUS_OS, "cannot draw the screen: out of memory");
+	if (result == 0) {
+		free(screen->text);
+		screen->text = text;
+	} else {
+		free(text);
+	}
 	return result;
+}
+
+static void put_line(const struct screen *screen, const char *text)
+{
+	char cut[2048];
+
+	terminal_cut(&screen->terminal, cut, sizeof(cut), text, screen->width);
+	printf("%s\033[K", cut);
+}
+
+/* If not all lines fit, the last row says how many are left out. */
+static void put_text(const struct screen *screen, int rows)
+{
+	const char *text = screen->text;
+	int left = 0;
+
+	for (const char *end = text; (end = strchr(end, '\n')); end++)
+		left++;
+	for (; left > 0; left--, rows--) {
+		const size_t length = strcspn(text, "\n");
+
+		fputs("\n", stdout);
+		if (rows == 1 && left > 1) {
+			printf("... %d more\033[K", left);
+			return;
+		}
+		printf("%.*s\033[K", (int)length, text);
+		text += length + 1;
+	}
+}
+
+/* Each line goes over the one before, so that nothing flickers. The lines of the shell that stood
+ * on the screen are pushed up before. */
+static void draw(struct screen *screen, const char *title)
+{
+	char now[TIMESTAMP_MAX_BYTES], head[NAME_MAX_BYTES + 128];
+
+	for (int row = 1; row < screen->rows && !screen->is_cleared; row++)
+		putchar('\n');
+	screen->is_cleared = true;
+	fputs("\033[H\033[?7l", stdout); /* the end of a long line is cut off */
+	snprintf(head, sizeof(head), "%s  %s", title, timestamp_local(now, wall_ms(), "%T"));
+	put_line(screen, head);
+	if (screen->rows >= HEAD_ROWS) {
+		putchar('\n');
+		put_line(screen, screen->trouble.status ? screen->trouble.text : "");
+	}
+	if (screen->rows > HEAD_ROWS)
+		put_text(screen, screen->rows - HEAD_ROWS);
+	fputs("\033[J\033[?7h", stdout);
+}
+
+static int watch(const struct look *look, const char *title, struct error *err)
+{
+	const int64_t period_ms = look->invocation->options->watch_ms;
+	struct screen screen = {.text = NULL};
+	int64_t left_ms;
+
+	if (isatty(STDOUT_FILENO) != 1)
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--watch': standard output is not a terminal");
+	if (terminal_is_dumb())
+		return fail(err, STATUS_USAGE,
+			    "cannot use option '--watch': TERM says that this terminal cannot be "
+			    "redrawn");
+	terminal_init(&screen.terminal, STDOUT_FILENO);
+	do {
+		const int64_t next_ms = clock_ms() + period_ms;
+
+		terminal_measure(&screen.terminal, STDOUT_FILENO);
+		screen.rows = screen.terminal.rows > 0 ? screen.terminal.rows : ROWS_USUAL;
+		screen.width = MAX(screen.terminal.columns - 1, 1);
+		if (redraw(&screen, *look) < 0 && !screen.text) {
+			*err = screen.trouble;
+			return -1;
+		}
+		draw(&screen, title);
+		left_ms = next_ms - clock_ms();
+	} while (fflush(stdout) == 0 && poll(NULL, 0, (int)MAX(left_ms, 0)) <= 0);
+	free(screen.text);
+	return 0;
 }
 
 int look_run(struct look *look, const char *title, int *status, struct error *err)
 {
-	const int64_t period_ms = look->invocation->options->watch_ms;
 	int result;
 
-	look->is_watched = period_ms > 0;
+	look->is_watched = look->invocation->options->watch_ms > 0;
 	if (look->is_watched)
-		return watch_run(title, period_ms, draw, look, err);
+		return watch(look, title, err);
 	result = fill_table(look, err);
 	if (result == 0)
 		table_print(look->table, -1);

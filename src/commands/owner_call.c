@@ -85,11 +85,6 @@ static int take_by_hand(struct owner_call *call, const char *verb, struct error 
 	return 0;
 }
 
-bool owner_call_needs_owner(const struct options *options)
-{
-	return !options->stop && !options->force && !options->forget_run;
-}
-
 int owner_call_init(struct owner_call *call, const struct invocation *invocation, const char *verb,
 		    struct error *err)
 {
@@ -98,13 +93,14 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	char *words[] = {fairlock, release, options->stop ? stop : force, NULL};
 
 	call->invocation = invocation;
+	call->needs_owner = !options->stop && !options->force && !options->forget_run;
 	**call->by_hand = '\0';
 	if (lock_init(&call->lock, invocation->argv[0], LOCK_ACQUIRE, options, words, err) < 0)
 		return -1;
 	client_init(&call->client, invocation->server, invocation->messenger,
 		    options->connect_timeout_ms);
 	call->client.keen = true; /* a server that restarts may answer soon */
-	if (!owner_call_needs_owner(options) || call->lock.inherited_count > 0 ||
+	if (!call->needs_owner || call->lock.inherited_count > 0 ||
 	    take_by_hand(call, verb, err) == 0)
 		return 0;
 	client_close(&call->client);

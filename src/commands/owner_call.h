@@ -12,14 +12,12 @@
 
 struct owner_call {
 	const struct invocation *invocation;
+	bool needs_owner; /* the options need one to act as */
 	struct lock lock; /* lock.inherited: the owners to try, one after the other */
 	char by_hand[1][OWNER_MAX_BYTES]; /* a hold that this user took by hand here, or "" */
 	char by[BY_MAX_BYTES];            /* its description */
 	struct client client;
 };
-
-/* Whether the options need an owner to act as. */
-bool owner_call_needs_owner(const struct options *options);
 
 /* verb: the command's, for the message. Without an owner, a person at a terminal means the one hold
  * that this user took by hand on this host. Returns -1 with STATUS_USAGE if there is no owner to

@@ -105,13 +105,13 @@ static int report(const struct owner_call *call, enum release_outcome outcome, s
 
 static int release(struct owner_call *call, struct error *err)
 {
-	const bool needs_owner = owner_call_needs_owner(call->invocation->options);
-	const int tries = needs_owner ? call->lock.inherited_count : 1;
+	const int tries = call->needs_owner ? call->lock.inherited_count : 1;
 	enum release_outcome outcome = RELEASE_NOT_HELD;
 	char took[DURATION_MAX_BYTES];
 
 	for (int i = 0; outcome == RELEASE_NOT_HELD && i < tries; i++)
-		if (release_as(call, needs_owner ? call->lock.inherited[i] : "", &outcome, err) < 0)
+		if (release_as(call, call->needs_owner ? call->lock.inherited[i] : "", &outcome,
+			       err) < 0)
 			return -1;
 	if (report(call, outcome, err) < 0)
 		return -1;
@@ -144,10 +144,10 @@ struct stopping {
 	struct pace pace; /* of looking, since any client that may publish can demand it */
 	struct asked_hold *holds;
 	size_t count;
-	size_t left;                   /* so many are not over */
-	char *list;                    /* these, for the script; NULL before the first look */
-	const struct asked_hold *mute; /* one of them that cannot be asked, or NULL ... */
-	const char *why;               /* ... and why */
+	size_t left;                    /* so many are not over */
+	char *list;                     /* these, for the script; NULL before the first look */
+	const struct asked_hold *first; /* of these; or the first that cannot be asked ... */
+	const char *why;                /* ... and why, or NULL */
 };
 
 static bool is_answer(const struct redisReply *reply)
@@ -194,9 +194,10 @@ static void note_row(struct stopping *stopping, const struct asked_hold *hold,
 	const char *state = reply_text(row, 0);
 	const long long ttl_ms = reply_number(row, 1);
 
-	stopping->left++;
-	if (!stopping->mute && (strcmp(state, "by hand") == 0 || strcmp(state, "alone") == 0)) {
-		stopping->mute = hold;
+	if (stopping->left++ == 0)
+		stopping->first = hold;
+	if (!stopping->why && (strcmp(state, "by hand") == 0 || strcmp(state, "alone") == 0)) {
+		stopping->first = hold;
 		stopping->why = *state == 'b'
 					? "it is held by hand, and --force breaks that: "
 					: "only the wrap that took it can be asked to stop, not ";
@@ -216,7 +217,7 @@ static void compare(struct stopping *stopping, const struct redisReply *reply)
 	assert(stopping->holds);
 	stopping->look_ms = clock_ms() + LOOK_MS;
 	stopping->left = 0;
-	stopping->mute = NULL;
+	stopping->why = NULL;
 	*end = '\0';
 	for (size_t i = 0; i < stopping->count; i++) {
 		struct asked_hold *hold = &stopping->holds[i];
@@ -278,32 +279,23 @@ static int doze(struct stopping *stopping, struct error *err)
 }
 
 /* Fails with "cannot release lock NAME: WORDS HOLDER and N others". */
-static int fail_for(const struct stopping *stopping, const char *words,
-		    const struct asked_hold *hold, size_t others, struct error *err)
+static int give_up(const struct stopping *stopping, int64_t wait_ms, struct error *err)
 {
-	char holder[OWNER_SHOWN_BYTES], object[SHORT_MAX_BYTES + 8], cause[sizeof(err->text)];
-	int length;
+	const struct asked_hold *hold = stopping->first;
+	const size_t others = stopping->why ? 0 : stopping->left - 1;
+	char holder[OWNER_SHOWN_BYTES], object[SHORT_MAX_BYTES + 8], cause[HOLD_MAX_BYTES + 128];
+	char time[DURATION_MAX_BYTES], words[64] = "still held by ", more[40] = "";
 
-	snprintf(object, sizeof(object), "lock %s", stopping->call->lock.keys.shown);
-	owner_show(holder, MESSAGE_CHARACTERS, hold->by);
-	length = snprintf(cause, sizeof(cause), "%s%s", words, *hold->by ? holder : owner_of(hold));
-	if (others > 0)
-		snprintf(cause + length, sizeof(cause) - (size_t)length, " and %zu other%s", others,
-			 others == 1 ? "" : "s");
-	return fail_about(err, STATUS_NOT_OBTAINED, "release", object, cause);
-}
-
-static int time_is_over(const struct stopping *stopping, int64_t wait_ms, struct error *err)
-{
-	const struct asked_hold *hold = stopping->holds;
-	char time[DURATION_MAX_BYTES], words[64] = "still held by ";
-
-	while (hold->is_over)
-		hold++;
 	if (wait_ms > 0)
 		snprintf(words, sizeof(words), "after %s it is still held by ",
 			 duration_show_fraction(time, wait_ms));
-	return fail_for(stopping, words, hold, stopping->left - 1, err);
+	if (others > 0)
+		snprintf(more, sizeof(more), " and %zu other%s", others, others == 1 ? "" : "s");
+	snprintf(object, sizeof(object), "lock %s", stopping->call->lock.keys.shown);
+	owner_show(holder, MESSAGE_CHARACTERS, hold->by);
+	snprintf(cause, sizeof(cause), "%s%s%s", stopping->why ? stopping->why : words,
+		 *hold->by ? holder : owner_of(hold), more);
+	return fail_about(err, STATUS_NOT_OBTAINED, "release", object, cause);
 }
 
 static int ask_and_wait(struct stopping *stopping, struct error *err)
@@ -321,10 +313,8 @@ static int ask_and_wait(struct stopping *stopping, struct error *err)
 	if (stopping->count == 0 && !options->quiet)
 		printf("lock %s was free\n", stopping->call->lock.keys.shown);
 	while (stopping->left > 0) {
-		if (stopping->mute)
-			return fail_for(stopping, stopping->why, stopping->mute, 0, err);
-		if (wait_ms == 0 || clock_ms() >= stopping->until_ms)
-			return time_is_over(stopping, wait_ms, err);
+		if (stopping->why || wait_ms == 0 || clock_ms() >= stopping->until_ms)
+			return give_up(stopping, wait_ms, err);
 		if (doze(stopping, err) < 0)
 			return -1;
 		if (clock_ms() < stopping->until_ms && look(stopping, err) < 0)
@@ -362,7 +352,7 @@ static int run_release(const struct invocation *invocation, int *status, struct 
 	*status = STATUS_OK;
 	if (owner_call_init(&call, invocation, "release", err) < 0)
 		return -1;
-	if (!owner_call_needs_owner(options))
+	if (!call.needs_owner)
 		result = lock_list_check(&call.client, &call.lock.keys, &is_known, err);
 	if (result == 0 && is_known)
 		result = options->stop ? stop(&call, status, err) : release(&call, err);

@@ -272,6 +272,7 @@ static void print_setting(struct report *report, const struct option_row *row)
 	const char *source = "default";
 	char where[WHERE_MAX_BYTES] = "", duration[DURATION_MAX_BYTES];
 	const char *value = row->fallback;
+	int64_t ms;
 
 	if (from && option_named(from)) {
 		source = sources[options_origin(options, from)->source];
@@ -284,11 +285,10 @@ static void print_setting(struct report *report, const struct option_row *row)
 		source = "url";
 	if (row->kind == OPTION_URL)
 		value = report->all->invocation->server->label;
-	else if (*where && row->kind == OPTION_DURATION)
-		value = duration_show_fraction(
-			duration, *(const int64_t *)((const char *)options + row->offset));
 	else if (*where && !is_password)
 		value = options_origin(options, from)->value;
+	if (*where && row->kind == OPTION_DURATION && duration_parse(value, &ms) == 0)
+		value = duration_show_fraction(duration, ms);
 	if (report->options->json) {
 		json_break_line(&report->json);
 		json_open(&report->json, NULL, '{');

@@ -4,9 +4,10 @@
  * For: redis/reply.c redis/client.c redis/server_error.c redis/cluster_nodes.c
  * lock/lock.c lock/hold.c lock/wait.c lock/owner.c lock/lock_list.c commands/owner_call.c
  * commands/wrap.c commands/acquire.c commands/renew.c commands/release.c
- * commands/status.c commands/queue.c commands/log.c commands/doctor.c
- * supervise/take_locks.c output/table.c base/clock.c doctor/permissions.c
- * doctor/report.c base/message.c base/json.c base/text.c base/terminal.c */
+ * commands/look.c commands/status.c commands/queue.c commands/log.c commands/doctor.c
+ * supervise/take_locks.c output/table.c
+ * base/clock.c doctor/permissions.c doctor/report.c base/message.c base/json.c
+ * base/text.c base/terminal.c */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@
 enum form {
 	PEOPLE,
 	TERMINAL, /* the command has one */
+	SCREEN,   /* the command draws on it */
 	JSON,
 	METRICS,
 };
@@ -53,11 +55,11 @@ static const struct line {
 	{SOCKET, "status --raw job", PEOPLE},
 	{SOCKET, "status --json -o +HELD,LEASE job", JSON},
 	{SOCKET, "status --prometheus", METRICS},
-	{SOCKET, "status --watch", PEOPLE},
+	{SOCKET, "status --watch", SCREEN},
 	{SEEDS, "status --json", JSON},
 	{SOCKET, "queue job", PEOPLE},
 	{SOCKET, "queue --json -o +WAITING job", JSON},
-	{SOCKET, "queue --watch job", PEOPLE},
+	{SOCKET, "queue --watch job", SCREEN},
 	{SOCKET, "queue --remove abc:1 job", PEOPLE},
 	{SOCKET, "log job", PEOPLE},
 	{SOCKET, "log --follow --json job", JSON},
@@ -116,7 +118,7 @@ static size_t check_output(enum form form)
 	const char *output = fuzz_captured(&length);
 
 	HOLDS(form == METRICS ? valid_metrics(output, length)
-			      : harmless_text(output, length, "\n"));
+			      : harmless_text(output, length, form == SCREEN ? "\n\033" : "\n"));
 	HOLDS(form != JSON || valid_json(output));
 	return length;
 }

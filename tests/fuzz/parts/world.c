@@ -23,7 +23,6 @@
 #include "fuzz.h"
 #include "lock/hold.h"
 #include "lock/owner.h"
-#include "output/watch.h"
 #include "peers.h"
 #include "redis/server.h"
 #include "supervise/job.h"
@@ -58,8 +57,8 @@ bool world_standby_update(struct standby *standby, const struct job *job, bool i
 			  bool is_time) __asm__("__wrap_standby_update");
 int world_wrapper_run(const struct job *job, struct standby *standby, struct ending *ending,
 		      struct error *err) __asm__("__wrap_wrapper_run");
-int world_watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
-		    struct error *err) __asm__("__wrap_watch_run");
+int real_isatty(int fd) __asm__("__real_isatty");
+int world_isatty(int fd) __asm__("__wrap_isatty");
 
 #define BEGIN_MS INT64_C(1000000000)
 #define WORDS 32
@@ -73,6 +72,7 @@ int world_watch_run(const char *title, int64_t period_ms, watch_source *source, 
 static struct world {
 	bool is_on;
 	bool has_terminal;
+	bool is_watched; /* --watch was given */
 	bool has_started;
 	int64_t now_ms;
 	unsigned looks, waits;
@@ -109,6 +109,8 @@ int world_poll(struct pollfd *slots, nfds_t count, int timeout_ms)
 {
 	if (!world.is_on)
 		return real_poll(slots, count, timeout_ms);
+	if (world.is_watched && count == 0) /* a screen that was drawn once is enough */
+		return 1;
 	/* our own output always has room */
 	if (count == 1 && slots->fd >= 0 && slots->fd <= 2) {
 		slots->revents = slots->events & POLLOUT;
@@ -300,25 +302,10 @@ int world_wrapper_run(const struct job *job, struct standby *standby, struct end
 	return 0;
 }
 
-int world_watch_run(const char *title, int64_t period_ms, watch_source *source, void *data,
-		    struct error *err)
+/* --watch wants a screen. */
+int world_isatty(int fd)
 {
-	(void)title, (void)period_ms;
-	for (int i = 0; i < 2; i++) {
-		char *text = NULL;
-		size_t size;
-		FILE *out = open_memstream(&text, &size);
-		const int result = source(data, out, 20 + 30 * i, err);
-
-		fclose(out);
-		/* colours are switched on and off */
-		if (result == 0)
-			HOLDS(valid_text(text, size, "\n\033"));
-		free(text);
-		if (result < 0)
-			return -1;
-	}
-	return 0;
+	return world.is_watched && fd == STDOUT_FILENO ? 1 : real_isatty(fd);
 }
 
 bool world_has_started(void)
@@ -344,6 +331,7 @@ void world_end(void)
 static int run_command(const char *url, int argc, char **argv)
 {
 	const struct command *command = &front_command;
+	struct settings settings;
 	struct options options;
 	struct server server;
 	struct messenger messenger = {.start_ms = clock_ms()};
@@ -351,11 +339,13 @@ static int run_command(const char *url, int argc, char **argv)
 	struct error err = {.status = STATUS_OK};
 	int status = STATUS_OK, result;
 
-	options_init(&options);
+	settings_init(&settings);
+	options = settings.options;
 	HOLDS(parse_args(&options, &command, &invocation.argc, argv, &err) == 0);
 	HOLDS(options_settle(&options, command, &err) == 0);
 	HOLDS(server_parse(&server, url, &err) == 0);
-	messenger_open(&messenger, options.verbose, false);
+	world.is_watched = options.watch_ms > 0;
+	messenger.verbose = options.verbose;
 	result = command->run(&invocation, &status, &err);
 	if (result < 0) {
 		complain("%s", err.text);
