@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A wrap or acquire inside a wrap of the same lock whose owner was not passed on: by env -i, sudo, su.
 load ../lib/helpers
 load ../lib/one_server

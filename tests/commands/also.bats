@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # wrap --also: several locks, one after the other, and COMMAND under all of them.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A person types on a terminal, and bash, zsh and fish complete the words.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # What fairlock offers as completion.
 
 load ../lib/helpers

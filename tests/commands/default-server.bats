@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Nothing names a server: locks are then on the private server of this user on this host, and a job that should run
 # once for many hosts would run on this one, too. So wrap, acquire and doctor say so.
 

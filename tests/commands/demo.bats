@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # tests/demo, which make demo runs after it has installed and built the programs.
 
 load ../lib/helpers

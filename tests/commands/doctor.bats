@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # fairlock doctor: its findings about servers, users, locks, replicas and clocks, and how it prints them and the settings.
 
 load ../lib/helpers

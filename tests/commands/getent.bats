@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Users whom the C library does not know: fairlock asks getent(1). Most tests put another getent first in PATH.
 
 load ../lib/helpers

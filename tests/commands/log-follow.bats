@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # fairlock log --follow: new events of a lock, or of all locks, as they come, however the server fares meanwhile.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # fairlock log --plot and --stats: the drawing and the figures.
 
 load ../lib/helpers

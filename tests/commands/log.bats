@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # fairlock log: the events that it shows, which of them, and in which form.
 
 load ../lib/helpers

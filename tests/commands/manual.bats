@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The option table, --help, completion and the manual say the same, and the links in the manual lead somewhere.
 
 load ../lib/helpers

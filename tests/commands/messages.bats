@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Every message on standard error has one form, and is one line of less than 160 characters, whatever stands in it.
 # Messages about several holders and lost locks are in not-obtained.bats, about servers in refused.bats.
 

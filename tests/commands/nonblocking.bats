@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A standard output that another program has made non-blocking, as Node leaves it, and that is full for a while: nothing is cut off.
 
 load ../lib/helpers

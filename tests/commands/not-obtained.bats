@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # What wrap and acquire say when they did not get the lock: why, after how long, and who holds it.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The options of wrap that jobs need which many hosts or a cron start: --once-ok, --once-per, --min-hold, --max-hold and --jitter.
 
 load ../lib/helpers

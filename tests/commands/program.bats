@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # One program: what it executes and opens.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # status --prometheus: the format, and the meaning of the numbers.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # fairlock queue: the waiters that it shows, its forms, and --remove.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The README: its first screen, its table "From flock" and its recipes, word for word, its links and its length. The recipes of
 # man/examples have tests in tests/recipes.
 

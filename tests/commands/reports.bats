@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # What a waiter without a terminal tells meanwhile (--report, outages), and why it waits (--reason).
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Settings: their sources and which one wins, configuration files, durations, and what fairlock says of a wrong one.
 # No server answers here; a failure names the URL that won.
 

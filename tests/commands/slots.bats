@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # wrap and acquire --slots and --shared: N holders at a time, each with a slot, or any number that share; in order.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # fairlock status: what it says of each lock, which locks it shows in which order, and -q.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # release --stop: asks the holders to stop, and waits until they have given the lock back.
 
 load ../lib/helpers

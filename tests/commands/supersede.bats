@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # wrap --supersede: of the waiters with it only the newest goes on waiting, in the place of the one before.
 
 load ../lib/helpers

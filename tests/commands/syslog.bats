@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # --syslog: the messages that fairlock sends to /dev/log. Each test has a /dev of its own, whose log
 # is the socket `log` in its folder, so that the machine's own syslog gets nothing.
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The forms in which status, queue and log print: tables in a pipe and on a terminal, raw lists, JSON, colours, and what other
 # people wrote.
 

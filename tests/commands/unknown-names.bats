@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A NAME that the server does not know: fairlock says so, proposes the nearest lock, and writes nothing.
 
 load ../lib/helpers

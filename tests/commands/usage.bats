@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # --help, --version, and command lines that fairlock refuses, with its messages. No server is needed.
 
 load ../lib/helpers

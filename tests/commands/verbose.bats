@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # --verbose: the steps that each command tells, with the seconds since its start.
 
 load ../lib/helpers

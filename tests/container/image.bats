@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Images built from .ci/Containerfile and man/examples/Containerfile, and containers of them, in which fairlock is the first
 # process; "make check-container" makes first what these need.
 load ../lib/helpers

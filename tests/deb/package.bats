@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The Debian package, alone and in a clean Debian root; "make check-deb" makes both first. There is
 # no network: apt installs from the cache of the root.
 load ../lib/helpers

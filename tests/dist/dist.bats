@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The tarball of "make dist", and the program in it as a file; "make check-dist" makes it first.
 load ../lib/helpers
 

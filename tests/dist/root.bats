@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The one file in an empty root: no library, no shell, no password database, no names, no time zones, no certificates.
 load ../lib/helpers
 load ../lib/empty-root

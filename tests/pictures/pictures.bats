@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The pictures of README and manual say what the program says.
 
 load ../lib/helpers

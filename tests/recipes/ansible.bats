@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # man/examples/ansible-locked.yml, run by the real ansible-playbook on local hosts.
 
 load ../lib/helpers

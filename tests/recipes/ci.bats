@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The commands of man/examples/github-*.yml, gitlab-ci.yml and kubernetes-*.yml in plain shells, with the variables of the file.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # man/examples/crontab in /etc/cron.d of some hosts, with the real cron. It takes its clock for one shortly before
 # three o'clock.
 

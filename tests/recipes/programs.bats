@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The programs of man/examples that are a few lines of shell or Python, and metrics-crontab with alerts.yml.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # man/examples/restic-nightly, with the real restic and a repository on this host.
 
 load ../lib/helpers

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The rpm package, alone and in an empty root; "make check-rpm" makes it first.
 load ../lib/helpers
 load ../lib/empty-root

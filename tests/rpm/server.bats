@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The rpm package and fairlock-server.service under a real systemd, in the Debian root of "make check-deb".
 load ../lib/helpers
 load ../deb/root

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Every command under valgrind: it may not leak memory, nor access it wrongly, nor end with a
 # descriptor open. A process that a command forks (the guard, a keeper) ends without closing what it
 # inherited; these tests look only at its memory.
