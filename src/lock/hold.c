@@ -346,9 +346,10 @@ struct hold *hold_set_start(const struct hold_set *set)
 		lock->starts |= lock->kind == LOCK_WRAP || !has_request;
 		/* The lock becomes one of the kind LOCK_WRAP when the server has confirmed that.
 		 * The answer to a renewal that is under way, or that failed, may be that the lock
-		 * was lost. A message since the last renewal may mean that, too. */
+		 * was lost. A message since the last renewal may mean that, too. And one that
+		 * too few replicas confirmed is repeated. */
 		if (lock->kind != LOCK_WRAP || has_request || hold->client.error.status ||
-		    hold->is_told)
+		    hold->is_told || *hold->why)
 			pending = hold;
 	}
 	for (int i = 0; i < set->count && !pending; i++)

@@ -844,7 +844,9 @@ static bool stand_by(struct waiting *w)
 {
 	const struct connection *connection = &w->client->connection;
 	const bool is_queued = w->phase == PHASE_QUEUED;
-	const bool is_wanted = (w->first || !is_queued) && connection->stage == CONNECTION_OPEN;
+	/* of the first question only on the first connection: there may be many */
+	const bool is_wanted = connection->stage == CONNECTION_OPEN &&
+			       (is_queued ? w->first : connection->opened == 1);
 	/* There is time while no request is under way, and while the server works on our first
 	 * one. But a guard that needs a connection of its own pays only once we are queued. */
 	const bool is_time = (is_queued ? client_is_still(w->client) : !connection->server->tls) &&

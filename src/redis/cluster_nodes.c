@@ -104,6 +104,7 @@ static int find(struct cluster_nodes *nodes, struct client *seed, struct error *
 
 	if (client_call(seed, &hello, until_ms, false, err) < 0)
 		return -1;
+	seed->ever_answered = false; /* one that still loads its data has answered nothing yet */
 	if (seed->connection.handshake.is_cluster) {
 		if (client_call(seed, &which_slots, until_ms, false, err) < 0)
 			return -1;

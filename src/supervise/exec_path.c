@@ -148,23 +148,39 @@ bool exec_path_is_cached(char *const *argv)
 /* A longer name loses its middle, so that the words behind it stay in the message. */
 #define INTERPRETER_CHARACTERS 60
 
-/* Returns false if the interpreter of a script is not the cause. */
+/* Returns the name of what runs a file that begins so, and ends it there; NULL: the file runs by
+ * itself. For a program that is the first path in its headers. */
+static char *find_interpreter(char *head, ssize_t length)
+{
+	static char sh[] = "/bin/sh";
+	char *name = head + 2 + strspn(head + 2, " \t");
+
+	if (memcmp(head, ELFMAG, SELFMAG) != 0) {
+		name[strcspn(name, " \t\n")] = '\0';
+		return strncmp(head, "#!", 2) == 0 && *name ? name : sh;
+	}
+	for (ssize_t i = 1; i < length; i++)
+		if (head[i] == '/' && head[i - 1] == '\0' && strchr(head + i + 1, '/'))
+			return head + i;
+	return NULL;
+}
+
+/* Returns false if the program that is to run the file is not the cause. */
 static bool blame_interpreter(char why[EXEC_WHY_BYTES], const char *file, int cause)
 {
 	char head[4096] = "", shown[4 * INTERPRETER_CHARACTERS + 1];
 	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	const ssize_t length = fd < 0 ? 0 : read(fd, head, sizeof(head) - 2);
-	char *name = head + 2 + strspn(head + 2, " \t"), *cr;
+	const bool is_program = memcmp(head, ELFMAG, SELFMAG) == 0;
+	char *name = find_interpreter(head, length), *cr;
 
 	close(fd);
-	name[strcspn(name, " \t\n")] = '\0';
-	if (length <= 0 || strncmp(head, "#!", 2) != 0 || !*name || access(name, X_OK) == 0 ||
-	    errno != cause)
+	if (length <= 0 || !name || access(name, X_OK) == 0 || errno != cause)
 		return false;
 	cr = strchr(name, '\r');
 	if (cr)
 		strcpy(cr, "\\r");
-	snprintf(why, EXEC_WHY_BYTES, "its interpreter '%s' %s%s",
+	snprintf(why, EXEC_WHY_BYTES, "its %s '%s' %s%s", is_program ? "loader" : "interpreter",
 		 shorten_middle(shown, INTERPRETER_CHARACTERS, name),
 		 cause == ENOENT ? "does not exist" : "cannot be executed",
 		 cr ? "; its lines end with CR LF" : "");

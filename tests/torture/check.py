@@ -256,10 +256,13 @@ class Checker(Sections):
 
     def outlived(self, job, at, waited):
         """Whether a job ended so long ago that its lease must have ended, too. An acquire by hand whose script was
-        killed waits on, gets the lock, and can tell nobody: its lease counts from then."""
+        killed waits on, gets the lock, and can tell nobody; and a dead waiter seems alive on a wire that was
+        forgotten: then the lease counts from the grant."""
         if job.status is None or job.inner:  # an inner wrap may renew the lease
             return False
-        ended = max(job.ended, waited) if job.kind == "script" else job.ended
+        wires = [event for event in self.ways(job) if event.kind == "forget"]
+        waits_on = job.kind == "script" or met(wires, (job.spawned, job.ended))
+        ended = max(job.ended, waited) if waits_on else job.ended
         last = max([ended, *(cont.until for cont in job.hit("cont"))])
         return at > last + job.lease + self.set_back() + self.late(job, ended, at) + DEAD_S * S
 
