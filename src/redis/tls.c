@@ -43,7 +43,7 @@ static bool objects(SSL *ssl, char *text, size_t size)
 		/* under TLS 1.2 it asks for a certificate, and then just lets the handshake fail */
 		if (SSL_get0_certificate_types(ssl, NULL) == 0 || SSL_get_certificate(ssl))
 			return false;
-		/* fall through */
+		__attribute__((fallthrough));
 	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
 		snprintf(text, size, "it wants a certificate of ours (--tls-cert)");
 		return true;

@@ -78,6 +78,9 @@ class Redis:
         self.call("CONFIG", "SET", "slowlog-log-slower-than", -1)
         return [(entry[2], entry[3]) for entry in sorted(entries) if entry[3][0].lower() in REQUESTS]
 
+    def requests_of(self, act):
+        return [words for _, words in self.heard(act)]
+
     def calls(self):
         """Counts the requests of clients, without the calls of scripts."""
         stats = self.call("INFO", "commandstats").split("\r\n")

@@ -25,7 +25,7 @@ class Replay:
     def __init__(self, server, acts):
         acts()  # the server knows the scripts now
         self.server = server
-        self.acquire, self.release = [words for _, words in server.heard(acts) if words[0].lower() == "evalsha"]
+        self.acquire, self.release = [words for words in server.requests_of(acts) if words[0].lower() == "evalsha"]
 
     @staticmethod
     def own(words, owner, name=NAME):
