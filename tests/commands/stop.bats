@@ -153,7 +153,8 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 @test "a COMMAND that has ended when its guard learns of it keeps its status" {
 	local guard stopper
 
-	holds -l 1h job sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
+	holds -l 1h job sh -c 'touch runs; while [ ! -e go ]; do sleep 0.05; done; exit 3'
+	wait_until test -e runs
 	guard=$(pgrep -P "$HOLDER")
 	stop "$guard"
 	background "$FAIRLOCK" release --stop job
