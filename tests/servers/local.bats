@@ -77,16 +77,16 @@ scheduling() {
 	assert_failure 1
 	assert_equal "$(jq -r '.findings[] | select(.check == "connections") | .severity, .remedy' <<<"$output" | paste -sd ' ')" \
 		'warning end it, as shown above; the next fairlock starts it again, with the limit of open files (ulimit -n) that it has itself'
-	# our own questions may take a place meanwhile: a job that finds none tries again until there is one
-	for i in $(seq 12); do
-		at_home "$FAIRLOCK" wrap -u local: --connect-timeout 1m "$i" sleep 600 &
-	done 3>&- 4>&-
 	wait_until all_in_use
 	run -69 at_home "$FAIRLOCK" wrap -u local: --connect-timeout 1s job true
 	assert_output 'fairlock: cannot use the private server: it has too many clients already (its ulimit -n is its first caller'"'"'s: see fairlock doctor)'
 }
 
-all_in_use() { at_home "$FAIRLOCK" status -u local: --connect-timeout 1s x 2>&1 | grep -q 'too many clients'; }
+# all_in_use: one more job takes a place; then succeeds if there is none
+all_in_use() {
+	at_home "$FAIRLOCK" wrap -u local: "$RANDOM" sleep 600 3>&- 4>&- &
+	at_home "$FAIRLOCK" status -u local: --connect-timeout 1s x 2>&1 | grep -q 'too many clients'
+}
 
 @test "a folder that another host has locked: the message says who may hold it" {
 	at_home "$local_program" open
