@@ -1,4 +1,4 @@
--- What changes the queue; its rules are in ../README.md.
+-- The queue: how waiters join it, leave it, and are given the lock. The rules are in ../README.md.
 
 -- Set for a caller who must leave no trace: what it sees of Redisson's is not written down.
 local is_traceless = false

@@ -1114,7 +1114,7 @@ static bool may_pass(const struct client *client)
 		connection->server->kind == SERVER_SENTINEL || connection->handshake.is_cluster);
 }
 
-/* What failed becomes the client's error, and is told if it is news. */
+/* Copies the connection's error to the client, and tells it unless it was the last one told. */
 static void tell_trouble(struct client *client)
 {
 	const struct error *error = &client->connection.error;
