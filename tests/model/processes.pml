@@ -4,9 +4,8 @@
  * renewals.
  * `run` says what the macros are, and which measures the mutations take out.
  *
- * A step is what a process does between two waits: see src/supervise/wrapper.c (the wrapper), src/supervise/guard.c (the guard, and
- * what becomes COMMAND), src/supervise/wrapper.c (the grant), and src/supervise/processes.c (how all that COMMAND started is
- * found and killed).
+ * A step is what a process does between two waits: see wrapper.c, guard.c (with what becomes COMMAND), and processes.c (how
+ * all that COMMAND started is found and killed) in src/supervise.
  *
  * Time goes in steps from one of these moments to the next:
  *
@@ -56,7 +55,6 @@
 mtype = { HOLDING, STOPPING, GIVING_BACK, DONE };              /* shared: what the guard does */
 mtype = { GRANTED, CHECKED, WATCHING, TAKING_OVER, REPORTED }; /* the wrapper */
 mtype = { MADE, SURE, RUNS };                                  /* COMMAND's process */
-mtype = { NOTHING, OWN, LOST };                                /* which status was reported */
 
 byte now;
 bool held = true;       /* the lock, by us */
@@ -68,7 +66,6 @@ byte fuse;              /* when the guard is killed; 0: never */
 mtype phase = HOLDING;
 mtype wrapper = GRANTED;
 mtype command = MADE;
-mtype reported = NOTHING;
 bool waits;             /* the guard does nothing until exec */
 bool set_off;           /* the wrapper has let COMMAND go */
 bool learned;           /* the guard knows, and has not started it yet */
@@ -110,24 +107,22 @@ inline let_go_of_lock()
 
 /* ---- The kernel ---- */
 
-inline end_command()
+inline end_process(who)
 {
-	printf("COMMAND ends\n");
-	alive[COMMAND] = false;
-	stopped[COMMAND] = false
+	printf("the end of %d\n", who);
+	alive[who] = false;
+	stopped[who] = false
 }
 
 inline end_guard()
 {
-	printf("the guard ends\n");
-	alive[GUARD] = false;
-	stopped[GUARD] = false;
+	end_process(GUARD);
 	waker = 0;
 	fuse = 0;
 	stopped[WRAPPER] = stopped[WRAPPER] && MUTE_EXIT;
 	if
 	/* By a signal. If the guard does not wait, that may be one that COMMAND's process ignores. */
-	:: alive[COMMAND] && command != RUNS -> end_command()
+	:: alive[COMMAND] && command != RUNS -> end_process(COMMAND)
 	:: alive[COMMAND] && command != RUNS && !waits
 	:: else
 	fi
@@ -136,20 +131,12 @@ inline end_guard()
 /* A guard that stands by ends when the wrapper does. */
 inline end_wrapper()
 {
-	printf("the wrapper ends\n");
-	alive[WRAPPER] = false;
-	stopped[WRAPPER] = false;
+	end_process(WRAPPER);
 	stopped[GUARD] = stopped[GUARD] && MUTE_WRAPPER;
 	when(alive[GUARD] && !set_off && !stopped[GUARD], end_guard())
 }
 
-inline end_rest()
-{
-	alive[REST] = false;
-	stopped[REST] = false
-}
-
-/* The first signal, and SIGCONT. Who comes second sends nothing: the other one may have begun to look. */
+/* The first signal, and SIGCONT. Who comes second sends both only if the other one has not begun to look, as signals() may. */
 inline begin_to_stop()
 {
 	when(phase == HOLDING, stopped[COMMAND] = false; stopped[REST] = false)
@@ -161,8 +148,8 @@ inline kill_tree()
 	printf("all of COMMAND is killed\n");
 	killed_at = now;
 	is_quiet = false;
-	when(!BELIEVE_PROC && (BLIND || halted[REST]), end_rest());
-	when(!BELIEVE_PROC && (BLIND || halted[COMMAND]), end_command());
+	when(!BELIEVE_PROC && (BLIND || halted[REST]), end_process(REST));
+	when(!BELIEVE_PROC && (BLIND || halted[COMMAND]), end_process(COMMAND));
 	halted[COMMAND] = false;
 	halted[REST] = false
 }
@@ -287,12 +274,12 @@ proctype guard()
 #define is_over_too     (wrapper == TAKING_OVER && tree_is_empty)
 #define wrapper_is_due  (sees_done || sees_guard_die || must_take_over || must_finish || must_kill_too || is_over_too)
 
-inline report(what)
+/* its_own: the status is COMMAND's own; else the lock was lost */
+inline report(its_own)
 {
-	reported = what;
+	printf("the wrapper reports %d\n", its_own);
 	wrapper = REPORTED;
-	must(status, what == LOST || noted_end && !lost);
-	printf("the wrapper reports %e\n", what);
+	must(status, !(its_own) || noted_end && !lost);
 	end_wrapper()
 }
 
@@ -333,25 +320,25 @@ proctype front()
 	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now < STOP_AT -> wrapper = CHECKED }
 	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now >= STOP_AT ->
 		when(alive[GUARD], end_guard());
-		report(LOST)
+		report(false)
 	}
 	:: d_step { runs(WRAPPER) && wrapper == CHECKED && alive[GUARD] -> set_guard_off() }
 	:: d_step { runs(WRAPPER) && wrapper == CHECKED && !alive[GUARD] -> make_guard(); set_guard_off() }
-	:: d_step { runs(WRAPPER) && sees_done -> report((lost -> LOST : OWN)) }
+	:: d_step { runs(WRAPPER) && sees_done -> report(!lost) }
 	:: d_step { runs(WRAPPER) && sees_guard_die ->
 		if
 		:: START_AGAIN && starts < 2 && phase == HOLDING -> make_guard(); set_guard_off()
-		:: phase == GIVING_BACK && !FORGET_STATUS -> let_go_of_lock(); report(OWN)
+		:: phase == GIVING_BACK && !FORGET_STATUS -> let_go_of_lock(); report(true)
 		:: phase == GIVING_BACK && FORGET_STATUS || phase != GIVING_BACK && !NO_TAKEOVER -> take_over()
-		:: phase != GIVING_BACK && NO_TAKEOVER -> report(LOST)
+		:: phase != GIVING_BACK && NO_TAKEOVER -> report(false)
 		fi
 	}
 	:: d_step { runs(WRAPPER) && must_take_over -> take_over() }
 	/* the lease is over, and the guard still hangs as it gives the lock back */
-	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(OWN) }
+	:: d_step { runs(WRAPPER) && must_finish -> end_guard(); report(true) }
 	:: d_step { runs(WRAPPER) && wrapper == TAKING_OVER && must_look && may_kill -> kill_tree() }
 	:: atomic { runs(WRAPPER) && wrapper == TAKING_OVER && must_look && !may_kill -> look() }
-	:: d_step { runs(WRAPPER) && is_over_too -> let_go_of_lock(); report(LOST) }
+	:: d_step { runs(WRAPPER) && is_over_too -> let_go_of_lock(); report(false) }
 	:: d_step { !alive[WRAPPER] } -> break
 	od
 }
@@ -365,7 +352,7 @@ proctype job()
 	do
 	/* if the lease is as good as over, it waits for a renewal or for the end */
 	:: d_step { runs(COMMAND) && command == MADE && lease_is_good -> command = SURE }
-	:: d_step { runs(COMMAND) && command == MADE && now == DEADLINE -> end_command() }
+	:: d_step { runs(COMMAND) && command == MADE && now >= KILL_AT -> end_process(COMMAND) }
 	:: d_step { runs(COMMAND) && command == SURE ->
 		printf("COMMAND begins\n");
 		command = RUNS;
@@ -380,9 +367,9 @@ proctype job()
 	/* by itself, or by a signal */
 	:: d_step { runs(COMMAND) && command == RUNS ->
 		left_alone = phase == HOLDING && wrapper != TAKING_OVER;
-		end_command()
+		end_process(COMMAND)
 	}
-	:: d_step { runs(REST) -> end_rest() }
+	:: d_step { runs(REST) -> end_process(REST) }
 	:: d_step { !alive[WRAPPER] && !alive[GUARD] && !alive[COMMAND] && (!alive[REST] || left_alone) } -> break
 	od
 }
@@ -417,7 +404,7 @@ end:
 		printf("COMMAND is killed\n");
 		kills--;
 		left_alone = command == RUNS && phase == HOLDING && wrapper != TAKING_OVER;
-		end_command()
+		end_process(COMMAND)
 	}
 	od
 }
