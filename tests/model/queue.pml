@@ -175,8 +175,9 @@ bool nothing_left = true;
 hidden byte at, to, moved, entry, k, n, who_else, first, oldest, second, after, from, until, where, slot, ms, handed;
 hidden byte what, holders, before, front, listeners, r1, r2, r3, has;
 hidden byte passes, tells, caller, room, stop, with_silent, is_dead, had_turn, had_others, is_new, is_known;
-hidden mtype kept_reply, late_reply;
-hidden byte its_ticket, its_token, late_ticket, late_watch, late_marker;
+hidden byte its_ticket, its_token, answer_ticket, answer_watch, answer_marker;
+hidden byte is_copy; /* its process has gone on, or is dead */
+hidden mtype asked, answer;
 
 /* ---- Redisson's list, and our set ---- */
 
@@ -321,10 +322,10 @@ inline publish(who, what_message)
 		message[who] = what_message; given[who] = 0)
 }
 
-/* `first MS` */
+/* `first MS`. The answer says it to the caller. */
 inline announce(who, ticks)
 {
-	when(is_ours(who) && subscribed[who] && !sent[who] && phase[who] == WAITING && TICKS == 1,
+	when(is_ours(who) && (who != caller || is_copy) && subscribed[who] && !sent[who] && phase[who] == WAITING && TICKS == 1,
 		reply_watch[who] = (reply[who] != 0 -> ticks : reply_watch[who]);
 		watch[who] = (reply[who] != 0 || watch[who] != 0 && watch[who] < ticks -> watch[who] : ticks))
 }
@@ -496,14 +497,14 @@ inline hand_over()
 }
 
 /* Gives the lock on, and tells the next what to do. */
-inline pass_on(me)
+inline pass_on()
 {
 	handed = 0;
 	stop = false;
 	do
 	:: stop -> break
 	:: else ->
-		first_waiter(me);
+		first_waiter(caller);
 		stop = true;
 		room = false;
 		when(first != 0, fit(want(first)));
@@ -568,7 +569,7 @@ inline settle(me)
 		:: else
 		fi
 	}
-	reply_marker[me] = 0;
+	answer_marker = 0;
 	when(moved != 0 && (is_theirs(field) || is_theirs(list[0])) && !NO_LISTENER,
 		listeners = 0;
 		holders = 0;
@@ -581,7 +582,7 @@ inline settle(me)
 			next_of_ours(after);
 			if
 			:: at == 2 && ONE_LISTENER
-			:: second == me && second != 0 && !(at == 2 && ONE_LISTENER) -> reply_marker[me] = moved
+			:: second == me && second != 0 && !(at == 2 && ONE_LISTENER) -> answer_marker = moved
 			:: second != me && second != 0 && (listeners < 2 && listeners < holders || tells) -> publish(second, TURN)
 			:: else
 			fi;
@@ -623,22 +624,21 @@ inline ask_in(me)
 {
 	next_of_ours(0);
 	if
-	:: TICKS == 1 && first == me -> reply_watch[me] = (room && !back -> 2 : ms)
+	:: TICKS == 1 && first == me -> answer_watch = (room && !back -> 2 : ms)
 	:: TICKS == 1 && first != me && !is_ours(first) && second == me ->
-		reply_watch[me] = (room && !back || absent != 0 -> 2 : ms)
-	:: else -> reply_watch[me] = (TICKS == 1 && place[me] != 0 && room -> (watch[me] -> watch[me] : 2) : 0)
+		answer_watch = (room && !back || absent != 0 -> 2 : ms)
+	:: else -> answer_watch = (TICKS == 1 && place[me] != 0 && room -> (watch[me] -> watch[me] : 2) : 0)
 	fi
 }
 
-/* copy: its process has gone on, or is dead */
-inline acquire(me, ticket, copy)
+inline acquire(me, ticket)
 {
 	if
-	:: done[me] && !NO_DONE -> reply[me] = REMOVED
+	:: done[me] && !NO_DONE -> answer = REMOVED
 	:: is_holder(me) && (!done[me] || NO_DONE) ->
 		untaken[me] = 0;
 		set_ttl(me, LEASE);
-		reply[me] = GRANTED
+		answer = GRANTED
 	:: else ->
 		has = (ticket -> ticket : place[me]);
 		when(place[me] != has && !MOVE_ALONE, take_out(me)); /* a late copy has queued it anew */
@@ -651,15 +651,15 @@ inline acquire(me, ticket, copy)
 		if
 		:: room && !back && (first == me || first == 0) ->
 			take(me, LEASE);
-			reply[me] = GRANTED;
+			answer = GRANTED;
 			passes = true
 		:: else ->
 			must(late, phase[me] != GONE);
 			when(is_new, join(me));
-			record[me] = true; current[me] = !copy; silent[me] = false;
+			record[me] = true; current[me] = !is_copy; silent[me] = false;
 			when(is_alive(me), join_line(me));
-			reply[me] = QUEUED;
-			reply_ticket[me] = place[me];
+			answer = QUEUED;
+			answer_ticket = place[me];
 			caller = me;
 			passes = true
 		fi
@@ -673,7 +673,7 @@ inline renew(me)
 	:: is_holder(me) ->
 		untaken[me] = 0;
 		set_ttl(me, LEASE);
-		reply[me] = RENEWED
+		answer = RENEWED
 	:: else ->
 		fit(held[me]);
 		/* the server has lost this grant, and nobody else's since */
@@ -692,10 +692,10 @@ inline renew(me)
 			:: SEVERAL && !OLD_TOKEN -> new_token(me)
 			:: else -> token_of[me] = its_token; last_token = (its_token > last_token -> its_token : last_token)
 			fi;
-			reply[me] = RENEWED;
+			answer = RENEWED;
 			passes = true
 		:: else ->
-			reply[me] = LOST
+			answer = LOST
 		fi
 	fi
 }
@@ -720,41 +720,45 @@ inline end_this(who)
 }
 
 /* release of the own hold, or leave: a late copy may have queued the holder, and the waiter may have been granted the lock. */
-inline leave(me, what_request)
+inline leave(me)
 {
 	done[me] = done[me] || repeated[me];
-	reply[me] = DONE;
-	when(what_request == LEAVE || !KEEP_PLACE, take_out(me));
-	passes = is_holder(me) || what_request == LEAVE && !LEAVE_SILENTLY;
-	tells = what_request == LEAVE && !COUNT_LEAVER;
+	answer = DONE;
+	when(asked == LEAVE || !KEEP_PLACE, take_out(me));
+	passes = is_holder(me) || asked == LEAVE && !LEAVE_SILENTLY;
+	tells = asked == LEAVE && !COUNT_LEAVER;
 	when(is_holder(me), end_this(me))
 }
 
 /* Spin takes a script in two steps. */
-inline script(me, what_request, ticket, copy)
+inline script(me)
 {
-	its_token = (what_request == RENEW -> my_token[me] : 0);
-	check_run(me, ticket, its_token);
+	its_token = (asked == RENEW -> my_token[me] : 0);
+	check_run(me, its_ticket, its_token);
 	notice_ends();
 	passes = false;
 	caller = 0;
-	is_dead = done[me] || copy && !is_alive(me);
+	answer_ticket = 0; answer_watch = 0;
+	is_dead = done[me] || is_copy && !is_alive(me);
 	if
-	:: what_request == ASK -> acquire(me, ticket, copy)
-	:: what_request == RENEW && is_dead -> reply[me] = LOST
-	:: what_request == RENEW && !is_dead -> renew(me)
-	:: what_request == RELEASE || what_request == LEAVE -> leave(me, what_request)
+	:: asked == ASK -> acquire(me, its_ticket)
+	:: asked == RENEW && is_dead -> answer = LOST
+	:: asked == RENEW && !is_dead -> renew(me)
+	:: asked == RELEASE || asked == LEAVE -> leave(me)
 	fi
 }
 
-inline end_script(me, what_request)
+inline end_script(me)
 {
-	when(passes, pass_on(caller));
+	when(passes, pass_on());
 	when(caller != 0, ask_in(me));
 	settle(me);
 	expected[me] = false;
-	printf("%d: %e answered %e; held by %d, list %d %d %d, places %d %d %d, turn %d\n", me, what_request, reply[me],
-		field, list[0], list[1], list[SIZE - 1], place[1], place[SIZE - 2], place[OURS], turn)
+	when(!is_copy,
+		reply[me] = answer; reply_ticket[me] = answer_ticket;
+		reply_watch[me] = answer_watch; reply_marker[me] = answer_marker);
+	printf("%d: %e (copy: %d) answered %e; held by %d, list %d %d %d, places %d %d %d, turn %d\n", me, asked, is_copy,
+		answer, field, list[0], list[1], list[SIZE - 1], place[1], place[SIZE - 2], place[OURS], turn)
 }
 
 /* ---- Those that look, and then use force or ask to stop ---- */
@@ -777,7 +781,8 @@ inline break_hold(a)
 		lost_left = (KEEP_LOST -> lost_left : 0);
 		publish(r3, TURN);
 		end_this(r3);
-		pass_on(0));
+		caller = 0;
+		pass_on());
 	kind[a] = DONE
 }
 
@@ -829,13 +834,17 @@ proctype asker(byte me)
 		under_way[me] = true;
 		printf("asker %d sees %d\n", me, r3)
 	}
-	:: d_step { under_way[me] -> under_way[me] = false; told[me] = false; carry_out_for(me) }
-	:: d_step { kind[me] == STOP && !under_way[me] && (told[me] || deadline[me] == 1) -> under_way[me] = true }
-	:: d_step { losses > 0 && under_way[me] && !late_copy[me] -> losses--; late_copy[me] = true }
-	:: d_step { late_copy[me] ->
-		kept_reply = kind[me]; carry_out_for(me); kind[me] = kept_reply; late_copy[me] = false
+	:: d_step { under_way[me] || late_copy[me] ->
+		late_copy[me] = late_copy[me] && under_way[me];
+		asked = (under_way[me] -> 0 : kind[me]); /* the answer to a copy goes nowhere */
+		under_way[me] = false;
+		carry_out_for(me);
+		kind[me] = (asked != 0 -> asked : kind[me])
 	}
-	:: d_step { late_copy[me] -> late_copy[me] = false }
+	:: d_step { kind[me] == STOP && !under_way[me] && (told[me] || deadline[me] == 1) ->
+		under_way[me] = true; told[me] = false
+	}
+	:: d_step { losses > 0 && under_way[me] && !late_copy[me] -> losses--; late_copy[me] = true }
 	:: d_step { kind[me] == 0 && all_over || kind[me] == DONE && !late_copy[me] ->
 		kind[me] = DONE; named[me] = 0; deadline[me] = 0;
 		told[me] = false; is_lost[me] = false; under_way[me] = false
@@ -901,24 +910,24 @@ inline start(me)
 
 inline take_reply(me)
 {
-	kept_reply = reply[me];
+	answer = reply[me];
 	request[me] = 0;
 	reply[me] = 0;
-	printf("%d hears %e\n", me, kept_reply);
+	printf("%d hears %e\n", me, answer);
 	if
-	:: kept_reply == GRANTED || kept_reply == RENEWED ->
+	:: answer == GRANTED || answer == RENEWED ->
 		left[me] = (LEASE > age[me] -> LEASE - age[me] : 0);
 		age[me] = 0;
 		my_token[me] = token_of[me];
 		if
-		:: kept_reply == GRANTED && left[me] == 0 -> make_request(me, ASK)
-		:: kept_reply == RENEWED && left[me] == 0 -> end_client(me, DEAD)
-		:: kept_reply == GRANTED && left[me] > 0 -> start(me)
-		:: kept_reply == RENEWED && left[me] > 0 ->
+		:: answer == GRANTED && left[me] == 0 -> make_request(me, ASK)
+		:: answer == RENEWED && left[me] == 0 -> end_client(me, DEAD)
+		:: answer == GRANTED && left[me] > 0 -> start(me)
+		:: answer == RENEWED && left[me] > 0 ->
 			stopping[me] = askers[me] != 0 && !NOT_TOLD;
 			check_inside(me)
 		fi
-	:: kept_reply == QUEUED ->
+	:: answer == QUEUED ->
 		age[me] = 0;
 		my_ticket[me] = reply_ticket[me];
 		reply_ticket[me] = 0;
@@ -929,21 +938,12 @@ inline take_reply(me)
 		reply_marker[me] = 0;
 		/* it subscribes, and asks once more */
 		when(is_new && message[me] != GIVEN && !LISTEN_ONLY, make_request(me, ASK))
-	:: kept_reply == LOST ->
+	:: answer == LOST ->
 		/* force gives up those that are on their way back after a loss of data */
 		must(kept, left[me] == 0 || broken[me] || excused || FORCES && restarts < RESTARTS);
 		end_client(me, DEAD)
-	:: kept_reply == DONE || kept_reply == REMOVED -> end_client(me, GONE)
+	:: answer == DONE || answer == REMOVED -> end_client(me, GONE)
 	fi
-}
-
-inline carry_out(me)
-{
-	sent[me] = false;
-	subscribed[me] = true;
-	missed[me] = (request[me] == ASK -> false : missed[me]);
-	its_ticket = (request[me] == ASK && !FORGET_TICKET -> my_ticket[me] : 0);
-	script(me, request[me], its_ticket, false)
 }
 
 /* Sends the request that was under way again; without one, sends a new one. */
@@ -972,28 +972,29 @@ proctype fairlock(byte me)
 {
 	do
 	:: d_step { phase[me] == OUT && (me == 1 || phase[me - 1] != OUT) -> phase[me] = WAITING; make_request(me, ASK) }
-	:: atomic { WIRE && sent[me] && !away[me] -> d_step { carry_out(me) }; d_step { end_script(me, request[me]) } }
+	:: atomic {
+		if
+		:: d_step { sent[me] && !away[me] && (WIRE || !hung[me]) ->
+			is_copy = false;
+			asked = request[me];
+			its_ticket = (asked == ASK && !FORGET_TICKET -> my_ticket[me] : 0);
+			sent[me] = false; subscribed[me] = true;
+			missed[me] = missed[me] && asked != ASK
+		}
+		/* a late copy, whose answer goes nowhere */
+		:: d_step { orphan[me] != 0 ->
+			is_copy = true;
+			asked = orphan[me];
+			its_ticket = orphan_ticket[me];
+			lingers[me] = lingers[me] || asked == ASK;
+			orphan[me] = 0; orphan_ticket[me] = 0
+		}
+		fi;
+		d_step { script(me) };
+		d_step { end_script(me); when(!is_copy && !WIRE, take_reply(me)) }
+	}
 	:: d_step { WIRE && reply[me] != 0 && !hung[me] -> take_reply(me) }
-	/* a late copy, whose answer goes nowhere */
-	:: atomic { orphan[me] != 0 ->
-		d_step {
-			printf("a late copy of %d\n", me);
-			late_reply = reply[me]; late_ticket = reply_ticket[me];
-			late_watch = reply_watch[me]; late_marker = reply_marker[me];
-			lingers[me] = lingers[me] || orphan[me] == ASK;
-			script(me, orphan[me], orphan_ticket[me], true)
-		}
-		d_step {
-			end_script(me, orphan[me]);
-			orphan[me] = 0; orphan_ticket[me] = 0;
-			reply[me] = late_reply; reply_ticket[me] = late_ticket;
-			reply_watch[me] = late_watch; reply_marker[me] = late_marker
-		}
-	}
 	:: d_step { has_former(me) -> printf("the server sees the end of a connection of %d\n", me); forget_former(me) }
-	:: atomic { !WIRE && sent[me] && !away[me] && !hung[me] ->
-		d_step { carry_out(me) }; d_step { end_script(me, request[me]) }; d_step { take_reply(me) }
-	}
 	:: d_step { is_idle(me) && (must_ask(me) || gives_sign(me)) -> make_request(me, ASK) }
 	:: d_step { is_idle(me) && phase[me] == WAITING && message[me] == GIVEN && given[me] > 0 && !is_doubtful(me) ->
 		printf("%d was given the lock\n", me);
