@@ -74,7 +74,7 @@ bool current[SIZE];          /* ... and has the secret of the last question */
 bool silent[SIZE];           /* ... its last sign of life is 15 s old */
 byte mode[SIZE];             /* h:OWNER, until its end is noticed */
 byte token_of[SIZE];  /* ... */
-byte untaken[SIZE];          /* ... it was handed over, and not renewed; 2: to one that was silent */
+bool untaken[SIZE];          /* ... it was handed over, and not renewed */
 byte askers[SIZE]; /* ... the set of those that ask it to stop */
 byte has_slot[3];            /* s:SLOT */
 byte last_ticket, last_token;
@@ -405,23 +405,21 @@ inline take(who, ticks)
 inline end_hold(who)
 {
 	when(are_slots(mode[who]) && (has_slot[mode[who]] == who || FREE_OTHERS), has_slot[mode[who]] = 0);
-	mode[who] = 0; token_of[who] = 0; untaken[who] = 0;
+	mode[who] = 0; token_of[who] = 0; untaken[who] = false;
 	for (at : 1 .. 2) {
 		told[at] = told[at] || (askers[who] & (1 << at)) && kind[at] == STOP && !under_way[at] && !END_SILENTLY
 	}
 	askers[who] = 0
 }
 
-/* Sets `with_silent`: one that was silent has missed its turn. */
+/* Sets `with_silent`: one that was handed the lock did not renew it. */
 inline notice_ends()
 {
 	with_silent = SKIP_SILENT;
 	for (k : 1 .. OURS) {
 		is_dead = mode[k] != 0 && !is_holder(k) && (ends[k] == 0 || !has_many || !blind && !SLOT_LOST);
 		when(is_dead,
-			with_silent = with_silent || untaken[k] == 2;
-			/* key 1 is gone, or another's */
-			lost_left = (has_many || KEEP_LOST -> lost_left : 0);
+			with_silent = with_silent || untaken[k];
 			ends[k] = 0;
 			end_hold(k))
 	}
@@ -463,9 +461,9 @@ inline first_waiter(me)
 			had_turn = false;
 			when(turn == first && over, fit(want(first)); had_turn = room);
 			with_silent = with_silent || had_turn;
-			is_dead = !present(first) && !back && !SKIP_PRESENCE;
+			is_dead = !present(first) && !SKIP_PRESENCE;
 			if
-			:: first == me || !present(first) && back || !is_dead && !had_turn && !(with_silent && silent[first]) -> break
+			:: first == me || back || !is_dead && !had_turn && !(with_silent && silent[first]) -> break
 			:: else -> take_out(first); when(!is_dead, publish(first, TURN))
 			fi
 		:: is_theirs(list[0]) ->
@@ -490,7 +488,7 @@ inline first_waiter(me)
 inline hand_over()
 {
 	forged[first] = !current[first];
-	untaken[first] = 1 + silent[first];
+	untaken[first] = true;
 	take(first, 1);
 	publish(first, GIVEN);
 	given[first] = (message[first] == GIVEN -> 1 : 0)
@@ -570,7 +568,7 @@ inline settle(me)
 		fi
 	}
 	answer_marker = 0;
-	when(moved != 0 && (is_theirs(field) || is_theirs(list[0])) && !NO_LISTENER,
+	when(moved != 0 && (is_theirs(field) || n > 0) && !NO_LISTENER,
 		listeners = 0;
 		holders = 0;
 		for (at : 1 .. OURS) {
@@ -636,7 +634,7 @@ inline acquire(me, ticket)
 	if
 	:: done[me] && !NO_DONE -> answer = REMOVED
 	:: is_holder(me) && (!done[me] || NO_DONE) ->
-		untaken[me] = 0;
+		untaken[me] = false;
 		set_ttl(me, LEASE);
 		answer = GRANTED
 	:: else ->
@@ -671,7 +669,7 @@ inline renew(me)
 	passes = is_theirs(list[0]) && !RENEW_BLINDLY;
 	if
 	:: is_holder(me) ->
-		untaken[me] = 0;
+		untaken[me] = false;
 		set_ttl(me, LEASE);
 		answer = RENEWED
 	:: else ->
@@ -724,8 +722,10 @@ inline leave(me)
 {
 	done[me] = done[me] || repeated[me];
 	answer = DONE;
+	next_of_ours(0);
+	is_new = second == me;
 	when(asked == LEAVE || !KEEP_PLACE, take_out(me));
-	passes = is_holder(me) || asked == LEAVE && !LEAVE_SILENTLY;
+	passes = is_holder(me) || asked == LEAVE && (is_new || field == 0) && !LEAVE_SILENTLY;
 	tells = asked == LEAVE && !COUNT_LEAVER;
 	when(is_holder(me), end_this(me))
 }
@@ -778,7 +778,7 @@ inline break_hold(a)
 		must(spared, token_of[r3] == named[a]);
 		broken[r3] = (is_alive(r3) -> 1 : 0);
 		missed[r3] = phase[r3] == WAITING;
-		lost_left = (KEEP_LOST -> lost_left : 0);
+		lost = (KEEP_LOST || named[a] < lost -> lost : named[a]);
 		publish(r3, TURN);
 		end_this(r3);
 		caller = 0;
@@ -811,7 +811,7 @@ inline ask_to_stop(a)
 
 inline carry_out_for(a)
 {
-	its_token = named[a];
+	its_token = (a <= FORCES -> 0 : named[a]);
 	check_run(0, 0, its_token);
 	notice_ends();
 	if
@@ -1153,7 +1153,7 @@ inline lose_data()
 	for (n : 0 .. SIZE - 1) { list[n] = 0 }
 	for (k : 1 .. OURS) {
 		record[k] = false; current[k] = false; silent[k] = false; ends[k] = 0; place[k] = 0; done[k] = false;
-		mode[k] = 0; token_of[k] = 0; untaken[k] = 0; askers[k] = 0;
+		mode[k] = 0; token_of[k] = 0; untaken[k] = false; askers[k] = 0;
 		broken[k] = 2 * (broken[k] != 0);
 		when(phase[k] == WAITING && my_ticket[k] == 0, leave_line(k))
 	}
