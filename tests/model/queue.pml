@@ -36,8 +36,6 @@
 #define R    (OURS + 1) /* the first client of Redisson's */
 #define SIZE (OURS + REDISSON + 1)
 #define ENTRIES (OURS + REDISSON + 11)
-#define ASKERS  (FORCES + STOPS)
-#define TOKENS  (RESTARTS || FORCES || STOPS || STEPS)
 #define when(condition, then) if :: condition -> then :: else fi
 #define must(property, condition) when(!(condition), property = false); assert(property)
 #define want(i) ((i) == 1 -> W1 : ((i) == 2 -> W2 : ((i) == 3 -> W3 : ((i) == 4 && OURS > 3 -> W4 : ALONE))))
@@ -348,26 +346,19 @@ inline tell_second(ticks)
 
 /* ---- Holds ---- */
 
-inline check_holders(who)
-{
-	for (k : 1 .. IDS) {
-		must(fits, k == who || !is_holder(k) || beside(held[k], held[who]))
-	}
-}
+#define check_fits(who, counts) \
+	for (k : 1 .. IDS) { must(fits, k == who || !counts(k) || beside(held[k], held[who])) }
 
 inline check_inside(who)
 {
-	for (k : 1 .. IDS) {
-		fits = fits && (k == who || !is_inside(k) || !is_inside(who) || beside(held[k], held[who]) || excused)
-	}
-	assert(fits)
+	when(is_inside(who) && !excused, check_fits(who, is_inside))
 }
 
 /* A hold of this mode, after a grant or a take-up. */
 inline take_hold(who, ticks)
 {
 	held[who] = what;
-	check_holders(who);
+	check_fits(who, is_holder);
 	field = (what == ALONE -> who : (what == SHARED -> SHARED_HOLDS : SLOT_HOLDS));
 	mode[who] = what;
 	when(are_slots(what), has_slot[what] = who);
@@ -379,7 +370,7 @@ inline take_hold(who, ticks)
 /* The next token. The clock may have been set back. */
 inline new_token(who)
 {
-	when(TOKENS,
+	when(RESTARTS || FORCES || STOPS || STEPS,
 		token_clock = (token_clock > last_token || CLOCK_TOKEN -> token_clock : last_token) + 1;
 		last_token = token_clock;
 		token_of[who] = last_token;
@@ -484,16 +475,6 @@ inline first_waiter(me)
 	od
 }
 
-/* Gives `first` the hold that fit() has found. */
-inline hand_over()
-{
-	forged[first] = !current[first];
-	untaken[first] = true;
-	take(first, 1);
-	publish(first, GIVEN);
-	given[first] = (message[first] == GIVEN -> 1 : 0)
-}
-
 /* Gives the lock on, and tells the next what to do. */
 inline pass_on()
 {
@@ -507,7 +488,11 @@ inline pass_on()
 		room = false;
 		when(first != 0, fit(want(first)));
 		when(room && !back && handed < HANDED_MOST && is_ours(first) && record[first] && turn != first,
-			hand_over();
+			forged[first] = !current[first];
+			untaken[first] = true;
+			take(first, 1);
+			publish(first, GIVEN);
+			given[first] = (message[first] == GIVEN -> 1 : 0);
 			handed++;
 			first = (STOP_AFTER_ONE -> 0 : first);
 			stop = STOP_AFTER_ONE)
@@ -607,16 +592,6 @@ inline check_run(me, ticket, token)
 	one_is_back = one_is_back || expected[me] && ((ticket) != 0 || (token) != 0)
 }
 
-/* A newcomer joins at the end. */
-inline join(me)
-{
-	ticket_clock = (ticket_clock > last_ticket || CLOCK_TICKET -> ticket_clock : last_ticket) + 1;
-	last_ticket = ticket_clock;
-	place[me] = last_ticket;
-	when((length == 0 || !is_marker(list[length - 1])) && !NO_MARKER, put_at(length, marker(place[me])));
-	when(my_ticket[me] == 0 && reply_ticket[me] == 0, leave_line(me)) /* it has not heard of an earlier place */
-}
-
 /* When to ask again. */
 inline ask_in(me)
 {
@@ -653,7 +628,13 @@ inline acquire(me, ticket)
 			passes = true
 		:: else ->
 			must(late, phase[me] != GONE);
-			when(is_new, join(me));
+			when(is_new,
+				ticket_clock = (ticket_clock > last_ticket || CLOCK_TICKET -> ticket_clock : last_ticket) + 1;
+				last_ticket = ticket_clock;
+				place[me] = last_ticket;
+				when((length == 0 || !is_marker(list[length - 1])) && !NO_MARKER, put_at(length, marker(place[me])));
+				/* it has not heard of an earlier place */
+				when(my_ticket[me] == 0 && reply_ticket[me] == 0, leave_line(me)));
 			record[me] = true; current[me] = !is_copy; silent[me] = false;
 			when(is_alive(me), join_line(me));
 			answer = QUEUED;
@@ -763,63 +744,45 @@ inline end_script(me)
 
 /* ---- Those that look, and then use force or ask to stop ---- */
 
-/* Sets `r3`: the hold of this token. */
-inline find_named(a)
+#define can_be_lost(token) ((token) > last_token || lost_left > 0 && (token) > lost)
+
+/* A request to break the hold of a token, or to ask it to stop. `r3`: that hold. */
+inline carry_out_for(a)
 {
+	its_token = (a <= FORCES -> 0 : named[a]);
+	check_run(0, 0, its_token);
+	notice_ends();
 	r3 = 0;
 	for (n : 1 .. OURS) { r3 = (is_holder(n) && (token_of[n] == named[a] || ASK_ANYBODY) -> n : r3) }
-}
-
-inline break_hold(a)
-{
-	find_named(a);
-	when(r3 != 0,
+	must(spared, r3 == 0 || token_of[r3] == named[a]);
+	if
+	:: a <= FORCES && r3 == 0 -> kind[a] = DONE
+	:: a <= FORCES && r3 != 0 ->
 		printf("the hold of %d is broken\n", r3);
-		must(spared, token_of[r3] == named[a]);
 		broken[r3] = (is_alive(r3) -> 1 : 0);
 		missed[r3] = phase[r3] == WAITING;
 		lost = (KEEP_LOST || named[a] < lost -> lost : named[a]);
 		publish(r3, TURN);
 		end_this(r3);
 		caller = 0;
-		pass_on());
-	kind[a] = DONE
-}
-
-#define can_be_lost(token) ((token) > last_token || lost_left > 0 && (token) > lost)
-
-inline ask_to_stop(a)
-{
-	find_named(a);
-	if
-	:: r3 != 0 ->
-		must(spared, token_of[r3] == named[a]);
+		pass_on();
+		kind[a] = DONE
+	:: a > FORCES && r3 != 0 ->
 		askers[r3] = askers[r3] | (1 << a);
 		publish(r3, TURN);
 		deadline[a] = 1 + (has_many -> ends[r3] - 1 : ttl);
 		is_lost[a] = false
-	:: r3 == 0 && can_be_lost(named[a]) && !((is_lost[a] || BELIEVE_DEADLINE) && deadline[a] == 1) && !BELIEVE_GONE ->
-		deadline[a] = (is_lost[a] || BELIEVE_DEADLINE -> deadline[a] : 1 + LEASE);
-		is_lost[a] = true
+	:: a > FORCES && r3 == 0 && can_be_lost(named[a]) && !BELIEVE_GONE &&
+		!((is_lost[a] || BELIEVE_DEADLINE) && deadline[a] == 1) ->
+			deadline[a] = (is_lost[a] || BELIEVE_DEADLINE -> deadline[a] : 1 + LEASE);
+			is_lost[a] = true
 	:: else ->
 		for (n : 1 .. OURS) { must(ended, !(is_inside(n) && my_token[n] == named[a] && !excused)) }
 		printf("asker %d ends\n", a);
 		kind[a] = DONE;
 		deadline[a] = 0
-	fi
-}
-
-inline carry_out_for(a)
-{
-	its_token = (a <= FORCES -> 0 : named[a]);
-	check_run(0, 0, its_token);
-	notice_ends();
-	if
-	:: a <= FORCES -> break_hold(a)
-	:: else -> ask_to_stop(a)
 	fi;
-	settle(0);
-	printf("asker %d\n", a)
+	settle(0)
 }
 
 proctype asker(byte me)
@@ -961,12 +924,9 @@ inline come_back(me)
 	message[i] == GIVEN && (is_doubtful(i) || given[i] == 0) || watch[i] == 1))
 #define must_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && !stopping[i] && \
 	(message[i] == TURN || left[i] <= 1))
-#define may_renew(i) (phase[i] == HOLDING && request[i] == 0 && left[i] > 0 && left[i] < LEASE)
 #define is_busy(i)   (runs(i) && (request[i] != 0 || message[i] == GIVEN || must_ask(i) || must_renew(i) || away[i] || \
 	stopping[i] || FAIR && phase[i] == HOLDING))
 #define is_doubtful(i) (forged[i] && !BELIEVE_ANYBODY)
-/* Without time, and with nothing under way, signs of life would hide that a script forgets to wake a waiter. */
-#define gives_sign(i) (TICKS == 2 && phase[i] == WAITING)
 
 proctype fairlock(byte me)
 {
@@ -995,14 +955,17 @@ proctype fairlock(byte me)
 	}
 	:: d_step { WIRE && reply[me] != 0 && !hung[me] -> take_reply(me) }
 	:: d_step { has_former(me) -> printf("the server sees the end of a connection of %d\n", me); forget_former(me) }
-	:: d_step { is_idle(me) && (must_ask(me) || gives_sign(me)) -> make_request(me, ASK) }
+	/* Without time, and with nothing under way, signs of life would hide that a script forgets to wake a waiter. */
+	:: d_step { is_idle(me) && (must_ask(me) || TICKS == 2 && phase[me] == WAITING) -> make_request(me, ASK) }
 	:: d_step { is_idle(me) && phase[me] == WAITING && message[me] == GIVEN && given[me] > 0 && !is_doubtful(me) ->
 		printf("%d was given the lock\n", me);
 		my_token[me] = token_of[me];
 		left[me] = given[me];
 		start(me)
 	}
-	:: d_step { is_idle(me) && (must_renew(me) || TICKS == 2 && may_renew(me)) -> make_request(me, RENEW) }
+	:: d_step { is_idle(me) && (must_renew(me) || TICKS == 2 && phase[me] == HOLDING && left[me] > 0 && left[me] < LEASE) ->
+		make_request(me, RENEW)
+	}
 	:: d_step { is_idle(me) && phase[me] == HOLDING ->
 		/* it has all of its locks, and COMMAND begins */
 		for (n : 1 .. ALONE) {
@@ -1083,7 +1046,7 @@ inline r_ask(me)
 		for (n : 1 .. ENTRIES - 1) { score[n] = (score[n] > PASSED -> score[n] - 1 : score[n]) }
 		field = me; ttl = LEASE; left[me] = LEASE; held[me] = ALONE; subscribed[me] = false; phase[me] = HOLDING;
 		leave_line(me);
-		check_holders(me);
+		check_fits(me, is_holder);
 		check_inside(me)
 	:: else ->
 		when(score[me] == 0,
@@ -1331,7 +1294,7 @@ init
 		do
 		:: k <= OURS -> run fairlock(k); k++
 		:: k > OURS && k <= IDS -> run redisson(k); k++
-		:: k > IDS && k <= IDS + ASKERS -> run asker(k - IDS); k++
+		:: k > IDS && k <= IDS + FORCES + STOPS -> run asker(k - IDS); k++
 		:: else -> break
 		od;
 		k = 0
