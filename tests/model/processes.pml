@@ -345,13 +345,11 @@ proctype front()
 
 /* ---- COMMAND ---- */
 
-#define lease_is_good (now < STOP_AT || NO_LEASE_CHECK)
-
 proctype job()
 {
 	do
 	/* if the lease is as good as over, it waits for a renewal or for the end */
-	:: d_step { runs(COMMAND) && command == MADE && lease_is_good -> command = SURE }
+	:: d_step { runs(COMMAND) && command == MADE && (now < STOP_AT || NO_LEASE_CHECK) -> command = SURE }
 	:: d_step { runs(COMMAND) && command == MADE && now >= KILL_AT -> end_process(COMMAND) }
 	:: d_step { runs(COMMAND) && command == SURE ->
 		printf("COMMAND begins\n");
@@ -376,19 +374,17 @@ proctype job()
 
 /* ---- What happens to them ---- */
 
-#define exec_must_be_quick (!GAP_SURVIVOR && is_held_up && !alive[WRAPPER])
 #define is_excused(who) (!GAP_SURVIVOR && !alive[WRAPPER + GUARD - (who)])
-#define may_kill_wrapper (alive[GUARD] && !fuse_is_over)
 
 proctype fate()
 {
 end:
 	do
-	:: d_step { now < DEADLINE && !fuse_is_over && !(waker_is_over && stopped[GUARD]) && !exec_must_be_quick &&
+	:: d_step { now < DEADLINE && !fuse_is_over && !(waker_is_over && stopped[GUARD]) && (GAP_SURVIVOR || !is_held_up || alive[WRAPPER]) &&
 		!(runs(WRAPPER) && wrapper_is_due) && !(guard_acts && guard_is_due) &&
 		(alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
 			now++;
-		printf("time %d\n", now);
+			printf("time %d\n", now);
 			held = held && now < DEADLINE;
 			check_time()
 	}
@@ -398,7 +394,7 @@ end:
 		waker = 0;
 		stopped[GUARD] = false
 	}
-	:: d_step { kills > 0 && alive[WRAPPER] && may_kill_wrapper -> kills--; end_wrapper() }
+	:: d_step { kills > 0 && alive[WRAPPER] && alive[GUARD] && !fuse_is_over -> kills--; end_wrapper() }
 	:: d_step { kills > 0 && alive[GUARD] -> kills--; end_guard() }
 	:: d_step { kills > 0 && alive[COMMAND] ->
 		printf("COMMAND is killed\n");

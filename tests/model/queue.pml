@@ -583,12 +583,12 @@ inline settle(me)
 inline check_run(me, ticket, token)
 {
 	next_of_ours(0);
-	back = back || met == OTHER && second != 0 && !FORGET_RUN;
+	when(met == OTHER && second != 0 && !FORGET_RUN, back = true; turn = 0; over = false);
 	when(met == 0, up = true; up_ticket = ticket_clock; up_token = token_clock; lost = 0; lost_left = LEASE);
 	met = SAME;
 	is_known = (ticket) == 0 || (ticket) > up_ticket && (ticket) <= last_ticket;
 	is_known = is_known && ((token) == 0 || (token) > up_token && (token) <= last_token);
-	when(up && !is_known && !FORGET_UP, back = true; up = false);
+	when(up && !is_known && !FORGET_UP, back = true; turn = 0; over = false; up = false);
 	one_is_back = one_is_back || expected[me] && ((ticket) != 0 || (token) != 0)
 }
 
