@@ -58,7 +58,7 @@ mtype = { MADE, SURE, RUNS };                                  /* COMMAND's proc
 
 byte now;
 bool held = true;       /* the lock, by us */
-bool alive[4];
+bool alive[4] = { true, true, false, false };
 bool stopped[4];
 byte waker;             /* when the guard is continued; 0: never, or it was */
 byte fuse;              /* when the guard is killed; 0: never */
@@ -202,7 +202,7 @@ inline mirror(is_stop)
 
 #define guard_acts (runs(GUARD) && !is_held_up)
 
-proctype guard()
+active proctype guard()
 {
 	do
 	:: d_step { guard_acts && guard_learns ->
@@ -258,8 +258,7 @@ proctype guard()
 		fi
 	}
 	:: d_step { guard_acts && phase == GIVING_BACK -> let_go_of_lock(); phase = DONE; alive[GUARD] = false }
-	:: d_step { !alive[GUARD] && wrapper != GRANTED && wrapper != CHECKED } -> break
-	:: d_step { !alive[GUARD] && !alive[WRAPPER] } -> break
+	:: d_step { !alive[GUARD] && (!alive[WRAPPER] || wrapper != GRANTED && wrapper != CHECKED) } -> break
 	od
 }
 
@@ -314,7 +313,7 @@ inline take_over()
 	check_time()
 }
 
-proctype front()
+active proctype front()
 {
 	do
 	:: d_step { runs(WRAPPER) && wrapper == GRANTED && now < STOP_AT -> wrapper = CHECKED }
@@ -345,10 +344,10 @@ proctype front()
 
 /* ---- COMMAND ---- */
 
-proctype job()
+active proctype job()
 {
 	do
-	/* if the lease is as good as over, it waits for a renewal or for the end */
+	/* if the lease is as good as over, it waits for a renewal until COMMAND would be killed */
 	:: d_step { runs(COMMAND) && command == MADE && (now < STOP_AT || NO_LEASE_CHECK) -> command = SURE }
 	:: d_step { runs(COMMAND) && command == MADE && now >= KILL_AT -> end_process(COMMAND) }
 	:: d_step { runs(COMMAND) && command == SURE ->
@@ -376,13 +375,13 @@ proctype job()
 
 #define is_excused(who) (!GAP_SURVIVOR && !alive[WRAPPER + GUARD - (who)])
 
-proctype fate()
+active proctype fate()
 {
 end:
 	do
-	:: d_step { now < DEADLINE && !fuse_is_over && !(waker_is_over && stopped[GUARD]) && (GAP_SURVIVOR || !is_held_up || alive[WRAPPER]) &&
-		!(runs(WRAPPER) && wrapper_is_due) && !(guard_acts && guard_is_due) &&
-		(alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
+	:: d_step { now < DEADLINE && !fuse_is_over && !(waker_is_over && stopped[GUARD]) &&
+		(GAP_SURVIVOR || !is_held_up || alive[WRAPPER]) && !(runs(WRAPPER) && wrapper_is_due) &&
+		!(guard_acts && guard_is_due) && (alive[WRAPPER] || alive[GUARD] || alive[COMMAND] || alive[REST]) ->
 			now++;
 			printf("time %d\n", now);
 			held = held && now < DEADLINE;
@@ -427,12 +426,6 @@ end:
 init
 {
 	atomic {
-		alive[WRAPPER] = true;
-		alive[GUARD] = true;
-		run front();
-		run guard();
-		run job();
-		run fate();
 		run signals(WRAPPER);
 		run signals(GUARD);
 		run signals(COMMAND);

@@ -23,6 +23,10 @@
  * Left out: going in again, --no-wait, --max-queue, --min-hold, --once-per, --once-ok, --supersede, --remove, counts of
  * slots, replicas that fail, clusters, plain RLocks, a paused clock of a client, Redisson's clients that come again under the same
  * id, and keys that others delete (tests/scripts and the random walk have those).
+ *
+ * Coarser than lua/: each question, and each renewal before a head of Redisson's, passes the lock on, and each script looks
+ * whether the server has restarted; the first two of ours are told to listen even if they are absent or silent; a late copy
+ * is known by a last word only, and not by `strays`; our scripts leave a head of Redisson's whose score has passed.
  */
 
 #include "macros.h"
@@ -171,7 +175,7 @@ bool nothing_left = true;
 
 /* Not part of a state: each script sets them anew. */
 hidden byte at, to, moved, entry, k, n, who_else, first, oldest, second, after, from, until, where, slot, ms, handed;
-hidden byte what, holders, before, front, listeners, r1, r2, r3, has;
+hidden byte what, holders, before, front, listeners, r3, has;
 hidden byte passes, tells, caller, room, stop, with_silent, is_dead, had_turn, had_others, is_new, is_known;
 hidden byte its_ticket, its_token, answer_ticket, answer_watch, answer_marker;
 hidden byte is_copy; /* its process has gone on, or is dead */
@@ -704,9 +708,8 @@ inline leave(me)
 	done[me] = done[me] || repeated[me];
 	answer = DONE;
 	next_of_ours(0);
-	is_new = second == me;
+	passes = is_holder(me) || asked == LEAVE && (second == me || field == 0) && !LEAVE_SILENTLY;
 	when(asked == LEAVE || !KEEP_PLACE, take_out(me));
-	passes = is_holder(me) || asked == LEAVE && (is_new || field == 0) && !LEAVE_SILENTLY;
 	tells = asked == LEAVE && !COUNT_LEAVER;
 	when(is_holder(me), end_this(me))
 }
@@ -1216,7 +1219,7 @@ inline pass_time()
 #define is_held_up(i) (phase[i] == HOLDING && left[i] == 1 && has_former(i)) /* it is about to end */
 #define is_waiting(i) (phase[i] == WAITING)
 
-proctype clock()
+active proctype clock()
 {
 end:
 	do
@@ -1289,7 +1292,6 @@ inline check_what_is_left()
 init
 {
 	atomic {
-		run clock();
 		k = 1;
 		do
 		:: k <= OURS -> run fairlock(k); k++
