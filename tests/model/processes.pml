@@ -136,7 +136,8 @@ inline end_wrapper()
 	when(alive[GUARD] && !set_off && !stopped[GUARD], end_guard())
 }
 
-/* The first signal, and SIGCONT. Who comes second sends both only if the other one has not begun to look, as signals() may. */
+/* The first signal, and SIGCONT. Who comes second sends both again if the first one has not begun to look. That is left out:
+ * signals() continues what it has stopped at any time. */
 inline begin_to_stop()
 {
 	when(phase == HOLDING, stopped[COMMAND] = false; stopped[REST] = false)
