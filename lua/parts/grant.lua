@@ -68,6 +68,11 @@ local function take(id, mode, entry, lease, ttl, by, waited, period)
 		call('HSET', STATE, 's:' .. slot, id)
 	end
 	forget_turn()
+	local newest, began, place = match(lock.newest, '^(%S+) (%d+) (%d+)$')
+	if place and now - waited > place / 1000 then -- it was passed over: nobody takes over its place now
+		lock.newest = columns(3, newest, began)
+		call('HSET', STATE, 'newest', lock.newest)
+	end
 	if remember then -- else there is no period
 		remember(period)
 	end

@@ -45,7 +45,7 @@ local function forget_start(hold)
 end
 
 -- `newest`, "ID SINCE TICKET": of the processes with --supersede the one that began to wait last; since when
--- it waits, ms, since it may have the ticket of another; and its ticket, while it waits.
+-- it waits, ms, since it may have the ticket of another; and its ticket, until its turn has gone by.
 local function read_newest()
 	local whose, since, ticket = match(lock.newest, '^(%S+) (%d+) (%S+)$')
 	since = number(since)

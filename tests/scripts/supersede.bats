@@ -146,6 +146,20 @@ load ../lib/scripts
 	all_well
 }
 
+@test "nobody takes over the place of one that was taken out as dead once its turn has gone by" {
+	acquire anna
+	asks_newest cleo
+	absent cleo
+	later 10
+	queue_up dora
+	release anna # passes over cleo
+	ask dora is='granted dora'
+	queue_up ben
+	asks_newest ed is=queued
+	queue_is ben ed
+	all_well
+}
+
 # Losses of data
 
 # is_back ID [WORD=VALUE...]: it asks over a new connection
