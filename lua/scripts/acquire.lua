@@ -93,7 +93,7 @@ local function leave_queue(its_ticket)
 	end_wait(request, its_ticket)
 end
 
-begin()
+begin(my_text) -- one that was handed the lock may not have heard it
 local inside = find_hold(id)
 for i = 16, #ARGV do
 	local hold = find_hold(ARGV[i])
@@ -138,7 +138,7 @@ end
 
 local is_waiting, brought = ticket_of(request), ticket
 local other, other_since, other_ticket = read_newest()
--- It has not heard its ticket. The newest one may also have been taken out since, as dead.
+-- It has not heard its ticket. The newest one may also have been taken out since, as dead, before its turn.
 ticket = ticket or is_waiting or newest and other == request and other_ticket or nil
 
 -- --supersede: since when the caller waits, ms; its ticket may be that of another one.

@@ -160,6 +160,14 @@ without_memory() {
 	all_well
 }
 
+@test "a waiter that was handed a slot, and asks before it hears so, has it on a server out of memory, too" {
+	acquire anna
+	present ben
+	acquire ben want='#2' handed=1 is=queued
+	release anna
+	without_memory ask ben want='#2' handed=1 is='granted ben'
+}
+
 @test "a server out of memory shares no lock and lets nobody take over a place, and nothing changes" {
 	local before
 
