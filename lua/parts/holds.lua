@@ -183,6 +183,8 @@ end
 -- Since when the lock is free again that a waiter was handed, and did not renew: it hangs.
 local missed_at
 
+local has_ended = false -- a hold has, and the lock was not passed on since
+
 -- A hold with this token was broken: it is not taken up after an earlier loss of data.
 local function forget_loss(token)
 	local floor, at, known_at = numbers(lock.lost)
@@ -202,6 +204,7 @@ local function end_unnoticed(hold)
 		missed_at = ends
 	end
 	forget_hold(hold, event, ends)
+	has_ended = true
 end
 
 -- Of several holders.

@@ -351,6 +351,7 @@ local HANDED_MOST = 20 -- so many waiters are handed the lock by one script; the
 -- me: the caller. Returns the first waiter, and its ticket if it is ours.
 function pass_on(me)
 	local id, ticket, mode, ms
+	has_ended = false
 	repeat
 		id, ticket = first_waiter(me)
 		mode, ms = nil, nil
@@ -396,6 +397,9 @@ end
 -- has left. me: a waiter that is answered which marker it is. Returns the ticket of that marker and how many
 -- listen, or nil.
 function settle(has_left, me)
+	if has_ended then
+		pass_on(me)
+	end
 	put_first_marker()
 	-- Redisson's grants, and its waiters that give up, each take up to 300 s from every score behind them
 	local scores, marker, heard = {}, nil, nil

@@ -53,6 +53,17 @@ load ../lib/scripts
 	assert_equal "$(cli EXISTS job)" 0
 }
 
+@test "a holder whose key somebody deleted hands the lock over, whether it renews or gives back" {
+	acquire anna
+	queue_for_handover ben carl
+	cli DEL job
+	release anna is='not held ben'
+	handed ben 5000
+	cli DEL job
+	renew ben is='lost gone carl'
+	handed carl 5000
+}
+
 # Missed handovers
 
 @test "the script that notices the end of a lease hands the lock over; a waiter that hangs then costs a turn and has its old place" {
