@@ -165,6 +165,9 @@ local holds, my_text = {}
 local refusal -- the answer of a script that may change nothing
 do
 	local key = call('HGETALL', LOCK)
+	if key[3] or key[1] and not tonumber(key[2]) then
+		return redis.error_reply('WRONGTYPE this hash is no lock')
+	end
 	local name, version, token, ticket, holder, run, lost, turn, newest, start, ok, grants, mine =
 		unpack(call('HMGET', STATE, 'name', 'v', 'token', 'ticket', 'holder', 'run', 'lost', 'turn', 'newest',
 			'start', 'ok', 'n:granted', 'h:' .. id))

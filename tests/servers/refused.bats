@@ -63,8 +63,10 @@ END
 }
 
 @test "a name whose key belongs to something else gives wrap, log, renew and release status 78, and the key stays as it is" {
+	local nobody=00000000-0000-4000-8000-000000000000:1
+
 	for key in job 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock:{job}' 'fairlock_log:{job}'; do
-		for words in 'wrap job true' 'log --stats job' 'renew --owner a:1 job' 'release --owner a:1 job' 'release --force job'; do
+		for words in 'wrap job true' 'log --stats job' "renew --owner $nobody job" "release --owner $nobody job" 'release --force job'; do
 			[[ $key != fairlock_log* || $words = log* ]] || continue
 			[[ $key != *timeout* || $words = wrap* ]] || continue
 			cli FLUSHALL >/dev/null
@@ -72,6 +74,15 @@ END
 			run -78 timeout 10 "$FAIRLOCK" $words
 			one_line 'in use by something that is no lock'
 			assert_equal "$(cli --raw KEYS '*') $(cli --raw GET "$key") $(cli TTL "$key")" "$key precious -1"
+		done
+	done
+	for words in 'status job' 'wrap job true' 'release --force job'; do
+		for fields in 'name bob' 'count 1 age 3'; do
+			cli FLUSHALL >/dev/null
+			cli HSET job $fields >/dev/null
+			run -78 timeout 10 "$FAIRLOCK" $words
+			one_line 'in use by something that is no lock'
+			assert_equal "$(cli HGETALL job | xargs)" "$fields"
 		done
 	done
 }

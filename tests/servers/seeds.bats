@@ -43,7 +43,7 @@ refused() {
 	"$FAIRLOCK" wrap other true # the server knows the scripts
 	cli FLUSHALL
 	for url in "redis://127.0.0.1:$PORT,127.0.0.1:$BAD" "redis://127.0.0.1:$BAD,127.0.0.1:$PORT"; do
-		for command in acquire 'acquire --shared' 'renew --owner 1:1' 'release --owner 1:1' 'release --force' status queue log; do
+		for command in acquire 'acquire --shared' 'renew --owner 00000000-0000-4000-8000-000000000000:1' 'release --owner 00000000-0000-4000-8000-000000000000:1' 'release --force' status queue log; do
 			refused "$url" $command
 		done
 		run -78 timeout 20 "$FAIRLOCK" wrap --skip -u "$url" job touch ran
