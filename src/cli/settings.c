@@ -44,6 +44,12 @@ static bool is_set(const struct options *options, const char *name)
 	return options_origin(options, name)->source != 0;
 }
 
+/* On the command line, where the user means it for this command. */
+static bool is_flag(const struct options *options, const char *name)
+{
+	return options_origin(options, name)->source == SOURCE_FLAG;
+}
+
 /* ---- The environment ---- */
 
 static const char *get_variable(const char *name)
@@ -135,6 +141,12 @@ static int set_key(struct options *options, unsigned command, const struct origi
 		return refuse_key(origin, key, row, err);
 	if (row->kind == OPTION_URL && *value && check_url(row, origin, value, err))
 		return -1;
+	/* the variable may be that of a wrap around us */
+	if (row->kind == OPTION_URL && is_flag(options, "config") &&
+	    options_origin(options, key)->source == SOURCE_ENVIRONMENT &&
+	    strcmp(options->url, value) != 0)
+		complain("FAIRLOCK_URL names the server, and not %s:%u", origin->path,
+			 origin->line);
 	counts = option_is_for(row, command, SOURCE_FILE) &&
 		 (!is_set(options, key) || options_origin(options, key)->path == origin->path);
 	return options_set(counts ? options : NULL, row, value, *origin, command, err);
@@ -363,12 +375,6 @@ static int find_sentinel_password(struct settings *settings, struct error *err)
 
 /* ---- Options that depend on each other ---- */
 
-/* On the command line, where the user means it for this command. */
-static bool is_flag(const struct options *options, const char *name)
-{
-	return options_origin(options, name)->source == SOURCE_FLAG;
-}
-
 static int refuse(const struct options *options, const char *name, const char *cause,
 		  struct error *err)
 {
@@ -480,8 +486,7 @@ static int check_together(const struct options *options, const struct command *c
 	if (options->supersede && options->no_wait)
 		return refuse(options, "supersede", "it does not go with --wait 0", err);
 	if (command->bit == COMMAND_WRAP && options->kill_after_ms > lease_ms / 3)
-		return fail(err, STATUS_USAGE,
-			    "cannot use --kill-after: it is more than a third of the lease");
+		return refuse(options, "kill-after", "it is more than a third of the lease", err);
 	if (options->while_pid && options->lease_ms > RENEWED_LEASE_MAX_MS)
 		return refuse(options, "lease", "it is at most 1d with --while-pid", err);
 	return 0;
@@ -547,6 +552,8 @@ int settings_merge(struct settings *settings, const struct command *command, str
 	if (read_environment(options, bit, err) || read_files(settings, bit, err) ||
 	    options_settle(options, command, err))
 		return -1;
+	options->url_is_flag |=
+		is_flag(options, "config") && options_origin(options, "url")->source == SOURCE_FILE;
 	if (server_parse(&settings->server, options->url ? options->url : "local:", err) ||
 	    find_tls_files(settings, err) || find_password(settings, err))
 		return -1;

@@ -384,8 +384,7 @@ static void set_server(const struct options *options, const struct server *serve
 	put("FAIRLOCK_TLS_CA", server->tls_files.ca);
 	put("FAIRLOCK_TLS_CERT", server->tls_files.cert);
 	put("FAIRLOCK_TLS_KEY", server->tls_files.key);
-	if (server->tls_files.insecure)
-		put("FAIRLOCK_TLS_INSECURE", "yes");
+	put("FAIRLOCK_TLS_INSECURE", server->tls_files.insecure ? "yes" : NULL);
 }
 
 /* It can be called before the grant, too, as a rehearsal: the memory that it takes is there then.

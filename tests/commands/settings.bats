@@ -29,6 +29,16 @@ load ../lib/settings
 	assert_output --partial "unix:$gone.two"
 }
 
+@test "a line says so if FAIRLOCK_URL goes before the url of --config; a kill-after of a file that does not fit is named with its line" {
+	echo "url = unix:$gone.two" >"$HOME/two"
+	FAIRLOCK_URL=unix:$gone.variable run "$FAIRLOCK" status --config "$HOME/two" x
+	assert_line --index 0 "fairlock: FAIRLOCK_URL names the server, and not $HOME/two:1"
+	assert_line --index 1 --partial "unix:$gone.variable"
+	echo 'kill-after = 10s' >"$HOME/kill"
+	run -78 "$FAIRLOCK" wrap --config "$HOME/kill" -u "unix:$gone" -l 20s x true
+	assert_output "fairlock: cannot read $HOME/kill:1: it is more than a third of the lease"
+}
+
 # checked_keys: prints the settings of wrap for which x is not a valid value
 checked_keys() {
 	{ "$FAIRLOCK" wrap --help && "$FAIRLOCK" --help; } | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p' | sort -u |

@@ -77,6 +77,9 @@ inner() {
 	refute_line --partial FAIRLOCK_TLS_INSECURE
 	FAIRLOCK_URL=$url run -0 "$FAIRLOCK" wrap "${options[@]}" job sh -c "$(inner)"
 	assert_line --regexp '^job +held$'
+	printf '%s\n' "url = $url" "${options[@]}" | sed -E '/^--/{N;s/--(.*)\n/\1 = /}' >conf
+	run -0 "$FAIRLOCK" wrap --config conf job sh -c "$(inner)"
+	assert_line --regexp '^job +held$'
 	run -0 "$FAIRLOCK" wrap -u "$url" "${options[@]:2}" --tls-insecure job sh -c "$(inner)"
 	assert_line FAIRLOCK_TLS_INSECURE=yes
 	# a file's name may be a link that changes
