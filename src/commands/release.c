@@ -28,6 +28,15 @@ static void say_whose(const struct lock *lock, const char *owner, const char *by
 	fflush(stdout);
 }
 
+static void say_free(const struct owner_call *call)
+{
+	const struct options *options = call->invocation->options;
+
+	printf(options->owner || options->slot ? "lock %s has no such hold\n"
+					       : "lock %s was free\n",
+	       call->lock.keys.shown);
+}
+
 /* Writes which hold --owner or --slot means, as the script wants it. Returns text. */
 static const char *only_hold(char text[OWNER_MAX_BYTES], const struct options *options)
 {
@@ -75,7 +84,7 @@ static void say(const struct owner_call *call, enum release_outcome outcome)
 	char ago[DURATION_MAX_BYTES];
 
 	if (outcome == RELEASE_FREE)
-		printf("lock %s was free\n", lock->keys.shown);
+		say_free(call);
 	else if (outcome == RELEASE_FORGOT && reply_number(reply, 1) < 0)
 		printf("lock %s had no last start\n", lock->keys.shown);
 	else if (outcome == RELEASE_FORGOT)
@@ -311,7 +320,7 @@ static int ask_and_wait(struct stopping *stopping, struct error *err)
 	if (look(stopping, err) < 0)
 		return -1;
 	if (stopping->count == 0 && !options->quiet)
-		printf("lock %s was free\n", stopping->call->lock.keys.shown);
+		say_free(stopping->call);
 	while (stopping->left > 0) {
 		if (stopping->why || wait_ms == 0 || clock_ms() >= stopping->until_ms)
 			return give_up(stopping, wait_ms, err);

@@ -119,10 +119,20 @@ void owner_draw_secret(char secret[SECRET_BYTES])
 		snprintf(secret, SECRET_BYTES, "%016" PRIx64, dice);
 }
 
+/* UUID:NUMBER. A script whose uuidgen failed has no owner id: on two hosts that would be the same.
+ */
 static bool is_owner(const char *word, size_t length)
 {
-	return length > 0 && length < OWNER_MAX_BYTES &&
-	       strspn(word, "0123456789abcdefABCDEF-:") >= length;
+	const size_t parts[] = {8, 4, 4, 4, 12};
+	const char *at = word;
+
+	for (size_t i = 0; i < 5; i++) {
+		if (strspn(at, "0123456789abcdefABCDEF") != parts[i] || at[parts[i]] != "----:"[i])
+			return false;
+		at += parts[i] + 1;
+	}
+	return length < OWNER_MAX_BYTES && at < word + length &&
+	       at + strspn(at, "0123456789") >= word + length;
 }
 
 bool owner_is_valid(const char *id)

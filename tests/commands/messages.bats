@@ -42,7 +42,7 @@ short() {
 	says 75 "${lock}timed out after 100ms; held by " wrap -w 100ms "$name" true
 	says 75 "${lock}the queue is full \(0 waiting\); held by " acquire --max-queue 0 "$name"
 	says 75 "${lock}its command started .* ago, within --once-per 23h59m; held by " wrap --once-per 23h59m "$name" true
-	says 76 "^fairlock: cannot release ${lock}this owner does not hold it now; " release --owner 1:1 "$name"
+	says 76 "^fairlock: cannot release ${lock}this owner does not hold it now; " release --owner 00000000-0000-4000-8000-000000000000:1 "$name"
 	background "$FAIRLOCK" wrap "$name" true 2>removed
 	wait_until in_queue "$name" 1
 	"$FAIRLOCK" queue --remove "$(cli ZRANGE "fairlock_queue:{$name}" 0 0)" "$name"

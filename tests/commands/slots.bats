@@ -128,7 +128,7 @@ is_lost() {
 	nothing_left
 }
 
-@test "release --force with --slot or --owner breaks this hold and no other, and what holds nothing was free" {
+@test "release --force with --slot or --owner breaks this hold and no other, and says if there is none" {
 	local first words
 
 	join_holders --slots red,blue job
@@ -138,9 +138,9 @@ is_lost() {
 	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
 	is_lost "$HOLDER"
 	hold exclusive
-	for words in '--slot blue job' '--slot x job' '--owner 1:1 job' '--slot 1 exclusive' '--owner 1:1 exclusive'; do
+	for words in '--slot blue job' '--slot x job' '--owner 00000000-0000-4000-8000-000000000000:1 job' '--slot 1 exclusive' '--owner 00000000-0000-4000-8000-000000000000:1 exclusive'; do
 		run -0 "$FAIRLOCK" release --force $words
-		assert_output "lock ${words##* } was free"
+		assert_output "lock ${words##* } has no such hold"
 	done
 	assert_equal "$(slot_held_by "$first")" red
 	consistent

@@ -131,7 +131,7 @@ stopped() {
 	owner=$(id_of "$first")
 	for words in '--slot blue' "--owner ${owner%:*}:1"; do
 		run -0 "$FAIRLOCK" release --stop $words job
-		assert_output 'lock job was free'
+		assert_output 'lock job has no such hold'
 	done
 	run -0 "$FAIRLOCK" release --stop --owner "$owner" job
 	stopped "$first"

@@ -28,7 +28,7 @@ says_unknown() {
 		0|release --forget-run|
 		0|release --force --slot 1|
 		0|release --force -q|
-		0|release --stop --owner 1:1|
+		0|release --stop --owner 00000000-0000-4000-8000-000000000000:1|
 		0|release --stop --wait 0|
 		0|status --raw --noheadings -o NAME,STATE|depoly free
 		0|status --json -o STATE|{"locks":[{"state":"free"}]}

@@ -57,7 +57,7 @@ setup_steps() {
 @test "each command tells with -v where it has the URL from" {
 	export FAIRLOCK_CONNECT_TIMEOUT=100ms
 	for command in acquire renew release status queue log doctor; do
-		run "$FAIRLOCK" "$command" -v -u unix:/nowhere $([[ $command != re* ]] || echo --owner 1:1) job
+		run "$FAIRLOCK" "$command" -v -u unix:/nowhere $([[ $command != re* ]] || echo --owner 00000000-0000-4000-8000-000000000000:1) job
 		assert_line --regexp "^${step}the server is unix:/nowhere \(--url\)$"
 	done
 	echo "url = unix:/nowhere" >conf

@@ -18,6 +18,7 @@
 #define SOCKET "unix:/server"
 #define SEEDS "redis://u:pw@127.0.0.1:7000,127.0.0.1:7001"
 #define SENTINELS "redis+sentinel://u:pw@127.0.0.1:26379,127.0.0.1:26380/mymaster/2"
+#define OWNER "00000000-0000-4000-8000-00000000abcd:1"
 
 enum form {
 	PEOPLE,
@@ -45,9 +46,9 @@ static const struct line {
 	{SEEDS, "wrap -v -w 20 job true", PEOPLE},
 	{SENTINELS, "wrap -v -w 20 job true", PEOPLE},
 	{SOCKET, "acquire --json -w 20 --max-queue 3 job", JSON},
-	{SOCKET, "acquire --owner abc:1 job", PEOPLE},
-	{SOCKET, "renew -v --owner abc:1 job", PEOPLE},
-	{SOCKET, "release -v --owner abc:1 job", PEOPLE},
+	{SOCKET, "acquire --owner 00000000-0000-4000-8000-00000000abcd:1 job", PEOPLE},
+	{SOCKET, "renew -v --owner 00000000-0000-4000-8000-00000000abcd:1 job", PEOPLE},
+	{SOCKET, "release -v --owner 00000000-0000-4000-8000-00000000abcd:1 job", PEOPLE},
 	{SOCKET, "release --force --token 7 job", PEOPLE},
 	{SOCKET, "release -v --stop -w 30 job", PEOPLE},
 	{SOCKET, "release --forget-run job", PEOPLE},
@@ -60,7 +61,7 @@ static const struct line {
 	{SOCKET, "queue job", PEOPLE},
 	{SOCKET, "queue --json -o +WAITING job", JSON},
 	{SOCKET, "queue --watch job", SCREEN},
-	{SOCKET, "queue --remove abc:1 job", PEOPLE},
+	{SOCKET, "queue --remove 00000000-0000-4000-8000-00000000abcd:1 job", PEOPLE},
 	{SOCKET, "log job", PEOPLE},
 	{SOCKET, "log --follow --json job", JSON},
 	{SOCKET, "log --stats job", PEOPLE},
@@ -95,7 +96,7 @@ static bool may_be_handed(const struct script *script, const char *words)
 static bool may_be_granted(struct script script, const char *words)
 {
 	static const char word[] = "granted";
-	const char *id = strstr(words, "abc:1") ? "abc:1" : WORLD_ID;
+	const char *id = strstr(words, OWNER) ? OWNER : WORLD_ID;
 	const char *end = script.text + script.length;
 
 	while ((script.text = find(&script, word))) {

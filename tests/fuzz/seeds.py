@@ -29,7 +29,7 @@ max-hold = 1d
 """
 FILES = ["url = redis://h\npassword = S3CRET\r\n\tlease=1m \n#x\n\n", "lease = 30\nlease = 40\nurl=unix:/r", "lease\n", "lese = 40\n",
          "force = yes\n", "tls-key = k\n"]
-VARIABLES = ["FAIRLOCK_URL=redis://:S3CRET@h", "FAIRLOCK_PASSWORD=S3CRET", "FAIRLOCK_HELD=00000000-0000-4000-8000-000000000000:1 x a:1"]
+VARIABLES = ["FAIRLOCK_URL=redis://:S3CRET@h", "FAIRLOCK_PASSWORD=S3CRET", "FAIRLOCK_HELD=00000000-0000-4000-8000-00000000abcd:1 x a:1"]
 
 COMMANDS = ["wrap", "acquire", "renew", "release", "status", "queue", "log", "doctor"]
 LINES = [
@@ -43,7 +43,7 @@ LINES = [
     "wrap --signal 70 -l 1000000w job true",
     "wrap --quiet=yes job",
     "wrap -u redis://u:S3CRET@h job true",
-    "acquire --owner 1-a:2 --while-pid 77 --json --url=unix:/r job",
+    "acquire --owner 00000000-0000-4000-8000-00000000abcd:1 --while-pid 77 --json --url=unix:/r job",
     "release --force --token 12 --slot db1 {job}",
     "release --stop --forget-run --wait 1m job",
     "status --watch=2s -o NAME,HELD --sort NAME,-HELD --color never a",

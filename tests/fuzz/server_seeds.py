@@ -2,7 +2,7 @@
 
 import re
 
-ID = "00000000-0000-4000-8000-000000000000:1"
+ID = "00000000-0000-4000-8000-00000000abcd:1"
 OTHER = "2f1c54f0-6b1e-4d1c-9a55-0c2f6a1b9d33:4711"
 REDISSON = "9c0f2c1e-77aa-4c6b-8f1f-0123456789ab:55"
 BY = "host.example\t4711\tsomebody\t/usr/bin/backup --all"
@@ -143,9 +143,9 @@ TAKEN = {
         text(BEGIN, GRANTED),
         text(BEGIN, say(["granted" + "\0" * 40, ID, str(NOW), 30000, 12, 1, "x"])),  # once failed
     ],
-    "acquire --owner abc:1 job": [text(BEGIN, granted(owner="abc:1"))],
-    "renew -v --owner abc:1 job": [text(HELLO, RENEWED), text(HELLO, say(["lost", "gone", "", ""]))],
-    "release -v --owner abc:1 job": [text(HELLO, say(["not held", OTHER, BY]))],
+    "acquire --owner 00000000-0000-4000-8000-00000000abcd:1 job": [text(BEGIN, granted(owner="00000000-0000-4000-8000-00000000abcd:1"))],
+    "renew -v --owner 00000000-0000-4000-8000-00000000abcd:1 job": [text(HELLO, RENEWED), text(HELLO, say(["lost", "gone", "", ""]))],
+    "release -v --owner 00000000-0000-4000-8000-00000000abcd:1 job": [text(HELLO, say(["not held", OTHER, BY]))],
     "release --force --token 7 job": [
         text(HELLO, KNOWN, say(["forced", REDISSON, ""])),
         text(HELLO, KNOWN, say(["free"])),
@@ -248,7 +248,7 @@ SHOWN = {
     "queue job": [text(HELLO, say([]))],
     "queue --json -o +WAITING job": [text(HELLO, QUEUE)],
     "queue --watch job": [text(HELLO, QUEUE, QUEUE)],
-    "queue --remove abc:1 job": [text(HELLO, LEFT), text(HELLO, say(["unknown"]))],
+    "queue --remove 00000000-0000-4000-8000-00000000abcd:1 job": [text(HELLO, LEFT), text(HELLO, say(["unknown"]))],
     "log job": [text(HELLO, LOG),
                 text(HELLO, say(["log", str(NOW), [["9" * 60, ENTRIES[2][1]]], LONG, [LONG] * 8, [[LONG, LONG]], [[LONG] * 8]]))],
     "log --follow --json job": [text(HELLO, LOG, PAUSE, ["_"], PAUSE, LOG, PAUSE, END, HELLO, ["_"], LOG)],
