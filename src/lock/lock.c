@@ -47,6 +47,22 @@ static bool is_blank(uint32_t code)
 	       code == 0x205f || code == 0x3000;
 }
 
+/* Characters that are not harmful in other text: with them two names look alike. Most of them are
+ * what Unicode calls default-ignorable, such as variation selectors and fillers. */
+static bool is_invisible(uint32_t code)
+{
+	static const uint32_t ranges[][2] = {
+		{0x34f, 0x34f},   {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
+		{0x2800, 0x2800}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xffa0, 0xffa0},
+		{0xfff0, 0xfff8}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0080, 0xe0fff},
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (code >= ranges[i][0] && code <= ranges[i][1])
+			return true;
+	return utf8_is_harmful(code);
+}
+
 /* Why a NAME must not have this character; NULL: it may. */
 static const char *fault_of(uint32_t code, bool is_first)
 {
@@ -54,9 +70,9 @@ static const char *fault_of(uint32_t code, bool is_first)
 
 	if (utf8_is_control(code))
 		return "a control character";
-	if (code == 0xa0 || code == 0x2007 || code == 0x202f)
-		return "a no-break blank";
-	if (utf8_is_harmful(code))
+	if (code == 0xa0 || code == 0x2007 || code == 0x2011 || code == 0x202f)
+		return "a no-break character";
+	if (is_invisible(code))
 		return "which cannot be seen";
 	return is_first && is_dash ? "a dash that is not '-'" : NULL;
 }
