@@ -26,7 +26,16 @@ static bool is_same_person(const char *one, const char *other)
 	return strcmp(a.user, b.user) == 0 && strcmp(a.host, b.host) == 0;
 }
 
-/* Finds the hold that this user took by hand on this host, if there is exactly one. */
+static bool is_inherited(const struct lock *lock, const char *owner)
+{
+	for (int i = 0; i < lock->inherited_count; i++)
+		if (strcmp(lock->inherited[i], owner) == 0)
+			return true;
+	return false;
+}
+
+/* Finds the hold that this user took by hand on this host, if there is exactly one, and no
+ * inherited owner holds the lock. */
 static int find_by_hand(struct owner_call *call, struct error *err)
 {
 	const struct redisReply *reply, *row;
@@ -39,6 +48,7 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 	reply = call->client.reply;
 	for (size_t i = 0; i < reply_count(reply_at(reply, ROWS_AT)); i++) {
 		row = reply_at(reply_at(reply, ROWS_AT), i);
+		found += is_inherited(&call->lock, reply_text(row, 0)) ? 2 : 0;
 		if (!reply_fits(row, "siisssiisi") || reply_number(row, 9) != 1 ||
 		    !owner_is_valid(reply_text(row, 0)) ||
 		    !is_same_person(reply_text(row, 4), call->lock.by))
@@ -73,11 +83,14 @@ static int say_who_you_are(const struct owner_call *call, const char *verb, stru
 static int take_by_hand(struct owner_call *call, const char *verb, struct error *err)
 {
 	const bool is_person = isatty(STDIN_FILENO) && getpgrp() == getpid();
+	const bool is_inside = call->lock.inherited_count > 0;
 
-	call->client.keen = is_person;
-	call->client.connection.starts_none = !is_person;
-	if (find_by_hand(call, err) < 0 && is_person)
+	call->client.keen = is_person || is_inside;
+	call->client.connection.starts_none = !call->client.keen;
+	if (find_by_hand(call, err) < 0 && call->client.keen)
 		return -1;
+	if (is_inside && !**call->by_hand)
+		return 0;
 	if (!is_person || !**call->by_hand)
 		return say_who_you_are(call, verb, err);
 	call->lock.inherited = call->by_hand;
@@ -100,8 +113,7 @@ int owner_call_init(struct owner_call *call, const struct invocation *invocation
 	client_init(&call->client, invocation->server, invocation->messenger,
 		    options->connect_timeout_ms);
 	call->client.keen = true; /* a server that restarts may answer soon */
-	if (!call->needs_owner || call->lock.inherited_count > 0 ||
-	    take_by_hand(call, verb, err) == 0)
+	if (!call->needs_owner || options->owner || take_by_hand(call, verb, err) == 0)
 		return 0;
 	client_close(&call->client);
 	return -1;

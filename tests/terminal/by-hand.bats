@@ -32,11 +32,13 @@ load ../lib/screens
 	type_line 'clear; "$FAIRLOCK" renew -l 2h job; echo renewed $?'
 	wait_until shows '^renewed 0$'
 	[ "$(cli PTTL job)" -gt 3600000 ]
-	type_line 'clear; "$FAIRLOCK" release job </dev/null; echo ended $?'
-	wait_until shows '^ended 64$'
+	for outer in '' '"$FAIRLOCK" wrap outer'; do # whose hold is another one
+		type_line "clear; $outer \"\$FAIRLOCK\" release job </dev/null; echo ended \$?"
+		wait_until shows '^ended 64$'
+	done
 	type_line 'clear; sh -c "\$FAIRLOCK release job; echo script ended \$?"'
 	wait_until shows '^script ended 64$'
-	type_line 'clear; "$FAIRLOCK" release job; echo ended $?'
+	type_line 'clear; "$FAIRLOCK" wrap outer bash --norc -ic "\"\$FAIRLOCK\" release job; echo ended \$?"'
 	wait_until shows '^ended 0$'
 	shows "^lock job was held by fairlock acquire \\(pid [0-9]+, $(id -un)@$(uname -n)\\) as $owner\$"
 	is_free job
