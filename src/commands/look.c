@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/terminal.h"
 #include "lock/lock.h"
-#include "lock/lock_list.h"
 #include "redis/cluster_nodes.h"
 
 static int ask(struct look *look, struct client *client, const char *name, struct error *err)
@@ -48,6 +47,22 @@ static int ask_or_pass(void *data, const char *name, struct client *client, stru
 	return 0;
 }
 
+/* A list of locks may be read where none can be taken. That must not look well: a replica knows no
+ * waiter, for one. */
+static void ask_for_grants(struct look *look, struct client *client)
+{
+	struct error why;
+	enum grants grants;
+
+	if (!look->table && !look->wants_metrics)
+		return;
+	grants = grants_ask(client, &why);
+	if (grants > look->grants)
+		look->grants = grants;
+	if (grants == GRANTS_NONE && !look->wants_metrics)
+		look->trouble = why;
+}
+
 /* A lock that is named twice is shown once. */
 static int look_at_named(struct look *look, struct error *err)
 {
@@ -65,8 +80,8 @@ static int look_at_named(struct look *look, struct error *err)
 		if (!is_double)
 			result = ask_or_pass(look, invocation->argv[i], &client, err);
 	}
-	if (result == 0 && look->status == STATUS_OK && look->ask_node)
-		look->ask_node(look, &client);
+	if (result == 0 && look->status == STATUS_OK)
+		ask_for_grants(look, &client);
 	client_close(&client);
 	return result;
 }
@@ -81,9 +96,9 @@ static int look_at_all(struct look *look, struct error *err)
 
 	if (result == 0)
 		result = for_each_lock(&nodes, LOCK_STATE, NEVER_MS, ask_or_pass, look, err);
-	for (size_t i = 0; result == 0 && look->ask_node && i < nodes.count; i++)
+	for (size_t i = 0; result == 0 && i < nodes.count; i++)
 		if (!cluster_nodes_has_lost(&nodes, &nodes.list[i].client))
-			look->ask_node(look, &nodes.list[i].client);
+			ask_for_grants(look, &nodes.list[i].client);
 	if (nodes.owners)
 		look->unseen = (int64_t)cluster_nodes_unseen(&nodes);
 	if (result == 0 && cluster_nodes_check(&nodes, &look->trouble) < 0 &&

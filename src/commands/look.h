@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "lock/lock_list.h"
 #include "output/table.h"
 
 struct client;
@@ -15,15 +16,15 @@ struct look {
 	/* Shows a lock, whose answer is client->reply. Returns 0 or -1. */
 	int (*show)(struct look *look, const struct lock_keys *keys, struct client *client,
 		    struct error *err);
-	/* Asks each node one thing more at the end; NULL: nothing. */
-	void (*ask_node)(struct look *look, struct client *client);
-	void *data;           /* of these two */
+	void *data;           /* of it */
 	struct layout layout; /* of the table */
 	bool is_watched;      /* on the screen there is no place for messages */
+	bool wants_metrics;   /* which say themselves whether locks can be taken */
 	/* The result: */
 	struct table *table;  /* NULL: not wanted */
 	size_t hidden;        /* so many free locks are not in it */
 	char last[48];        /* counts them */
+	enum grants grants;   /* of all servers: GRANTS_NONE if one lets no lock be taken */
 	int64_t unseen;       /* so many slots; below 0: no cluster, or not all were asked for */
 	int status;           /* not STATUS_OK: one of the locks cannot be shown */
 	struct error trouble; /* what is amiss, although locks are shown; STATUS_OK: nothing */

@@ -67,14 +67,12 @@ static const struct layout status_layout = {
 
 /* The user wants metrics or an exit status beside the table, or instead of it. */
 struct status_view {
-	bool wants_metrics;
 	struct sample {
 		char name[NAME_MAX_BYTES + 1]; /* of the lock */
 		int64_t values[METRICS];
 	} * samples;
 	size_t count;
-	int64_t grants; /* 0: a server lets no lock be taken; 1: all do; METRIC_UNKNOWN */
-	bool held;      /* any of the locks */
+	bool held; /* any of the locks */
 };
 
 /* ---- Lines ---- */
@@ -274,10 +272,14 @@ static void print_heading(const struct family *family)
 }
 
 /* A family is printed with all locks before the next one. */
-static void print_families(const struct status_view *view, int64_t unseen_slots)
+static void print_families(const struct look *look)
 {
-	const int64_t values[] = {(int64_t)view->count, unseen_slots > 0 ? 0 : view->grants,
-				  unseen_slots};
+	const struct status_view *view = look->data;
+	const int64_t values[] = {(int64_t)view->count,
+				  look->unseen > 0 || look->grants == GRANTS_NONE ? 0
+				  : look->grants == GRANTS_LOCKS                  ? 1
+										  : METRIC_UNKNOWN,
+				  look->unseen};
 
 	for (size_t i = 0; i < sizeof(globals) / sizeof(globals[0]); i++) {
 		print_heading(&globals[i]);
@@ -298,7 +300,7 @@ static int print_metrics(struct look *look, int *status, struct error *err)
 	int result = look_at_locks(look, err);
 
 	if (result == 0) {
-		print_families(view, look->unseen);
+		print_families(look);
 		result = look_end(look, status, err);
 	}
 	free(view->samples);
@@ -325,39 +327,15 @@ static int show(struct look *look, const struct lock_keys *keys, struct client *
 			    "cannot use the name %s: it shares keys with lock %s, which is in use",
 			    keys->shown, shorten(other, reply_text(lock, LOCK_NAME)));
 	view->held |= is_held;
-	if (view->wants_metrics)
+	if (look->wants_metrics)
 		result = add_sample(view, keys, lock, err);
 	else if (is_free && !is_named && !look->invocation->options->all)
 		look->hidden++;
 	else if (look->table)
 		result = add_lines(look, lock, is_held, err);
-	if (is_free && (look->table || view->wants_metrics))
+	if (is_free && (look->table || look->wants_metrics))
 		look_check_name(look, keys, client);
 	return result;
-}
-
-/* A list of locks may be read where none can be taken. That must not look well; metrics say it
- * themselves. */
-static void ask_for_grants(struct look *look, struct client *client)
-{
-	struct status_view *view = look->data;
-	struct error why;
-
-	if (!look->table && !view->wants_metrics)
-		return;
-	switch (grants_ask(client, &why)) {
-	case GRANTS_NOT_KNOWN:
-		break;
-	case GRANTS_LOCKS:
-		if (view->grants == METRIC_UNKNOWN)
-			view->grants = 1;
-		break;
-	case GRANTS_NONE:
-		view->grants = 0;
-		if (!view->wants_metrics)
-			look->trouble = why;
-		break;
-	}
 }
 
 /* 0: one is held; 1: all are free. If one is held, that is the answer, whatever else cannot be
@@ -381,13 +359,13 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 	/* a default for all commands is no question */
 	const bool is_question = options->quiet && !options->prometheus && !options->watch_ms &&
 				 options_origin(options, "quiet")->source == SOURCE_FLAG;
-	struct status_view view = {.wants_metrics = options->prometheus, .grants = METRIC_UNKNOWN};
+	struct status_view view = {0};
 	struct look look = {.invocation = invocation,
 			    .what = "status",
 			    .question = "who holds lock",
 			    .show = show,
-			    .ask_node = ask_for_grants,
 			    .data = &view,
+			    .wants_metrics = options->prometheus,
 			    .layout = status_layout};
 
 	if (is_question)

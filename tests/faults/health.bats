@@ -55,9 +55,9 @@ takes_none() {
 	local words
 
 	runs 69 wrap -n other true
-	for words in 'status --all' 'status job' 'status --json job'; do
+	for words in 'status --all' 'status job' 'status --json job' 'queue --json job'; do
 		runs 69 $words
-		assert_output --partial job
+		assert_output --regexp 'job|"queue"'
 		says_why
 	done
 	for words in 'status --prometheus' 'status --prometheus job'; do
@@ -72,7 +72,7 @@ takes_none() {
 well() {
 	local words
 
-	for words in status 'status job'; do
+	for words in status 'status job' 'queue job'; do
 		runs 0 $words
 		assert_equal "$stderr" ''
 	done
