@@ -1,5 +1,4 @@
 # A wrap or acquire inside a wrap of the same lock whose owner was not passed on: by env -i, sudo, su.
-load ../lib/helpers
 load ../lib/one_server
 
 # stranger: prints a COMMAND that passes nothing on but the server

@@ -1,6 +1,5 @@
 # wrap --also: several locks, one after the other, and COMMAND under all of them.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/jobs
 

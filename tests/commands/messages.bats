@@ -1,7 +1,6 @@
 # Every message on standard error has one form, and is one line of less than 160 characters, whatever stands in it.
 # Messages about several holders and lost locks are in not-obtained.bats, about servers in refused.bats.
 
-load ../lib/helpers
 load ../lib/one_server
 
 setup() {

@@ -1,6 +1,5 @@
 # What wrap and acquire say when they did not get the lock: why, after how long, and who holds it.
 
-load ../lib/helpers
 load ../lib/one_server
 
 time='[0-9]+m?s'

@@ -1,6 +1,5 @@
 # The options of wrap that jobs need which many hosts or a cron start: --once-ok, --once-per, --min-hold, --max-hold and --jitter.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/holders
 

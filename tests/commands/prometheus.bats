@@ -1,6 +1,5 @@
 # status --prometheus: the format, and the meaning of the numbers.
 
-load ../lib/helpers
 load ../lib/one_server
 
 # metric NAME LOCK: prints this metric of the lock

@@ -1,6 +1,5 @@
 # fairlock queue: the waiters that it shows, its forms, and --remove.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/holders
 

@@ -1,6 +1,5 @@
 # What a waiter without a terminal tells meanwhile (--report, outages), and why it waits (--reason).
 
-load ../lib/helpers
 load ../lib/one_server
 
 # ---- --report ----

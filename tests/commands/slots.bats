@@ -1,6 +1,5 @@
 # wrap and acquire --slots and --shared: N holders at a time, each with a slot, or any number that share; in order.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/holders
 

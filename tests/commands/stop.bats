@@ -1,6 +1,5 @@
 # release --stop: asks the holders to stop, and waits until they have given the lock back.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/holders
 load ../lib/jobs

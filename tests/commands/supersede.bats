@@ -1,6 +1,5 @@
 # wrap --supersede: of the waiters with it only the newest goes on waiting, in the place of the one before.
 
-load ../lib/helpers
 load ../lib/one_server
 
 # waits NAME [OPTION...]: `wrap OPTION... job` waits, and writes its NAME into `order` when it runs. Sets WAITER; its

@@ -1,7 +1,6 @@
 # --syslog: the messages that fairlock sends to /dev/log. Each test has a /dev of its own, whose log
 # is the socket `log` in its folder, so that the machine's own syslog gets nothing.
 
-load ../lib/helpers
 load ../lib/one_server
 
 setup() {

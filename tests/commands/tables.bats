@@ -1,7 +1,6 @@
 # The forms in which status, queue and log print: tables in a pipe and on a terminal, raw lists, JSON, colours, and what other
 # people wrote.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
 

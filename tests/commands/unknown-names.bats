@@ -1,6 +1,5 @@
 # A NAME that the server does not know: fairlock says so, proposes the nearest lock, and writes nothing.
 
-load ../lib/helpers
 load ../lib/one_server
 
 unknown='fairlock: no lock depoly is known'

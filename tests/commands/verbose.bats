@@ -1,6 +1,5 @@
 # --verbose: the steps that each command tells, with the seconds since its start.
 
-load ../lib/helpers
 load ../lib/one_server
 
 step='fairlock: \[ *[0-9]+\.[0-9]{3}\] '

@@ -1,5 +1,4 @@
 # fairlock wrap: how it waits, how it starts COMMAND, what COMMAND gets, and how both end.
-load ../lib/helpers
 load ../lib/one_server
 
 # ---- Hold and end ----

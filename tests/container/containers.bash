@@ -30,7 +30,6 @@ start_containers() {
 	write_settings "$folder"
 	# The file system of the tests may itself be an overlay, on which none can be laid. crun refuses machines that have
 	# control groups of both versions. podman leaves children to the first process: bash reaps them.
-	# shellcheck disable=SC2016
 	background unshare --mount --pid --fork --kill-child --mount-proc bash -c '
 		for folder in /mnt /run /dev/shm /var/lib/containers; do
 			mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit

@@ -53,7 +53,6 @@ works_for() {
 	apt --no-install-recommends install man-db
 	run -0 in_root man -w fairlock
 	assert_output /usr/share/man/man1/fairlock.1.gz
-	# shellcheck disable=SC2016
 	run -0 in_root bash -c 'source /usr/share/bash-completion/completions/fairlock && complete -p fairlock'
 	run -0 in_root sed -n 1p /usr/share/zsh/vendor-completions/_fairlock
 	assert_output '#compdef fairlock'

@@ -34,7 +34,6 @@ enter_own_groups() {
 # remove_groups_after PID: starts the only process that outlives the test, for a second. It waits
 # only for PID, which the kernel kills with us.
 remove_groups_after() {
-	# shellcheck disable=SC2016
 	setsid sh -c '
 		tail --pid="$1" -f /dev/null
 		for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -87,7 +86,6 @@ in_root() {
 
 # put_in_root PATH: writes the standard input into this file there
 put_in_root() {
-	# shellcheck disable=SC2016
 	in_root install -D -m 755 /dev/stdin "$1"
 }
 
@@ -107,7 +105,6 @@ boot_root() {
 	[ ! -e "$ROOT_FOLDER/no-groups" ] || skip "systemd cannot run here: $(<"$ROOT_FOLDER/no-groups")"
 	! in_root test -d /run/systemd/system || return 0
 	in_root touch /run/boot
-	# shellcheck disable=SC2016
 	wait_until in_root sh -c '[ "$(systemctl is-system-running)" = running ]' || {
 		in_root systemctl --no-pager --failed
 		in_root journalctl --no-pager -b

@@ -5,7 +5,6 @@ load root
 
 EXAMPLES=/usr/share/doc/fairlock/examples
 # JOB writes into the journal. It and its child stay while there is a file /etc/stay.
-# shellcheck disable=SC2016
 JOB='#!/bin/sh
 echo "started as $(id -u) with token $FAIRLOCK_TOKEN"
 ! env | grep -i secret

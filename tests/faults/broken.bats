@@ -1,6 +1,5 @@
 # A connection that is made and then breaks behind a request, though the server is well. fairlock
 # connects again and repeats the request, until the connect timeout is over.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

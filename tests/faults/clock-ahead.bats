@@ -1,5 +1,4 @@
 # The server's clock was 400 days ahead when leases began, and is set right: no lease goes on for 400 days.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() {

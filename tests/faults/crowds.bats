@@ -1,7 +1,6 @@
 # Many waiters and many keys: neither is a burden to the server.
 #
 # CROWD   the number of waiters, 1000 unless told otherwise
-load ../lib/helpers
 load ../lib/jobs
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }

@@ -1,6 +1,5 @@
 # A server that is down when a command first asks it: wrap, acquire, renew and release try for --connect-timeout. What
 # only shows, and what cannot pass, fails at once.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/screens
 

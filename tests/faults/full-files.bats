@@ -1,5 +1,4 @@
 # A file that may not grow (`ulimit -f`) ends no process of fairlock, and COMMAND is stopped all the same.
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/jobs
 

@@ -1,7 +1,6 @@
 # Handing over, seen from the shell: the holder that gives the lock back grants it to the first
 # waiter, which hears so. A waiter must not rely on a grant that it heard too late, or that it could
 # not renew.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

@@ -1,6 +1,5 @@
 # No fault looks well: for each row of FAULTS in fairlock(7) that keeps locks from being taken or held,
 # what `status`, its metrics and `doctor` say while it is so, and with which status they end.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() {

@@ -1,6 +1,5 @@
 # A grant that comes late, because the waiter was stopped or the server is far away: COMMAND does
 # not begin on a lease that is as good as over, and the waiter asks again.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

@@ -1,6 +1,5 @@
 # A lock that is lost: its key is gone, somebody broke it, or its lease could not be renewed. wrap
 # stops COMMAND in time, or tells the loss.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

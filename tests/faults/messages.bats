@@ -1,6 +1,5 @@
 # What a message may do. A waiter starts COMMAND without asking only for the server's own grant,
 # heard in time. Any other message, even a forged one, only makes it ask.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() { start_in_folder; }

@@ -1,5 +1,4 @@
 # The queue seen from the shell: its order, dead, hung and idle waiters.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

@@ -1,6 +1,5 @@
 # Servers that are away, or cannot serve for a while. For each row of FAULTS in fairlock(7) that one
 # host can show: what the holder does, what the waiters do, and with which status they end.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/network
 load ../lib/proxy

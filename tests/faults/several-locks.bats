@@ -2,7 +2,6 @@
 # same locks in all orders.
 #
 # ALSO_JOBS: how many jobs there are in the crowd; ALSO_SECONDS: and for how long new ones come. 200 and 60 for a thorough run
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

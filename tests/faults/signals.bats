@@ -1,5 +1,4 @@
 # Which signals reach COMMAND, and how often: by who sent them, and under three wraps inside each other.
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/jobs
 

@@ -1,5 +1,4 @@
 # Several holders of a lock while one of them dies, is cut off, or the server loses its data.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 load ../lib/holders

@@ -1,6 +1,5 @@
 # The first waiter has its guard ready, so that little is left to do when its turn comes. COMMAND must not notice it, and neither may
 # others.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

@@ -1,6 +1,5 @@
 # The moment in which COMMAND starts: signals that come just then, and processes that are stopped just then. strace makes it long. A
 # sanitizer cannot look for leaks under strace.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() {

@@ -1,6 +1,5 @@
 # release --stop under faults: the request stands on the server, so it reaches each holder that comes back; an asked wrap
 # ends with 124 once, and the next holder starts when nothing of its COMMAND is left.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/proxy
 

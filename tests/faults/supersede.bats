@@ -1,5 +1,4 @@
 # wrap --supersede while processes die, hang and lose their connections, and while the server restarts.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }

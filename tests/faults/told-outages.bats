@@ -1,5 +1,4 @@
 # While its command runs and the server is away, wrap says at what time it will stop the command, and later that the server is back.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }

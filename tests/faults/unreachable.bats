@@ -1,6 +1,5 @@
 # A server that goes away under one wrap: the wrap uses another connection, keeps COMMAND's status,
 # and leaves nothing behind.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/network
 load ../lib/proxy

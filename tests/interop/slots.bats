@@ -85,10 +85,8 @@ ends_with_76() {
 
 	start_java anna
 	for option in '--slots 3' --shared; do
-		# shellcheck disable=SC2086
 		join_holders -l 6s $option job
 		first=$HOLDER
-		# shellcheck disable=SC2086
 		join_holders -l 6s $option job
 		ask anna a.1 forceUnlock job
 		[ "$answer" = true ]

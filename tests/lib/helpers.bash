@@ -1,10 +1,12 @@
-# Servers, processes and waiting. Every file of tests loads this: `load ../lib/helpers`.
+# Servers, processes and waiting. Every file of tests loads this, or another file of this folder, which does.
 #
 # FAIRLOCK  the program under test
 # SERVER    the redis-server or valkey-server to test with
 #
 # The kernel ends each process that a test starts when the shell that started it ends, even if the
 # test fails or the whole run is killed. No teardown is needed.
+
+! declare -F start_server >/dev/null || return 0
 
 bats_require_minimum_version 1.5.0 2>/dev/null || true # a benchmark may load this, too
 
@@ -58,7 +60,6 @@ for library in bats-support bats-assert; do
 			# load.bash sources the same files, but starts twenty processes for that in
 			# each test.
 			for part in "$folder/$library"/src/*.bash; do
-				# shellcheck source=/dev/null
 				source "$part"
 			done
 			break

@@ -1,4 +1,6 @@
-# Holders, waiters and their COMMANDs: `load helpers`, then `load jobs`.
+# Holders, waiters and their COMMANDs.
+
+source "${BASH_SOURCE[0]%/*}/helpers.bash"
 
 # ---- A COMMAND that is hard to stop, and the proof that it has ended
 

@@ -1,4 +1,4 @@
-# Several servers that work together: `load helpers`, then `load nodes`. All of them die with the test or the file that
+# Several servers that work together. All of them die with the test or the file that
 # started them. Each is known by its port of 127.0.0.1, whatever its role is at the moment.
 #
 # Set before the start:
@@ -8,6 +8,8 @@
 # SENTINEL_PASSWORD   the password of the sentinels
 #
 # NODES_DIR           PORT.log, PORT.pid and PORT.words, the command that starts it, of each
+
+source "${BASH_SOURCE[0]%/*}/helpers.bash"
 
 # new_nodes COUNT: makes NODES_DIR, and sets PORTS to free ports
 new_nodes() {

@@ -1,5 +1,7 @@
-# One server for all tests of a file; each test begins without a key, in a folder of its own:
-# `load helpers`, then `load one_server`. A file that needs more defines setup(), which calls begin.
+# One server for all tests of a file; each test begins without a key, in a folder of its own.
+# A file that needs more defines setup(), which calls begin.
+
+source "${BASH_SOURCE[0]%/*}/helpers.bash"
 
 setup_file() { start_server; }
 setup() { begin; }

@@ -1,5 +1,4 @@
-# The server of a file of tests of the Lua scripts, and the calls of these scripts: `load helpers`,
-# then `load scripts`. The server is empty at the start of every test.
+# The server of a file of tests of the Lua scripts, and the calls of these scripts. The server is empty at the start of every test.
 #
 # The server's clock stands still: only `later` moves it. So all times are exact.
 #
@@ -11,7 +10,6 @@
 # `reply`; an error of the server fails the test, and so does an answer that does not begin with the words
 # of `is`: `acquire ben mode=try is='busy anna'`.
 
-# shellcheck source=/dev/null
 source "${BASH_SOURCE[0]%/*}/nodes.bash"
 
 : "${LUA:=$TESTS_DIR/../lua}"

@@ -1,6 +1,5 @@
 # man/examples/restic-nightly, with the real restic and a repository on this host.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/recipes
 

@@ -1,6 +1,5 @@
 # A script refuses a user who may not run all of its commands before it changes anything.
 
-load ../lib/helpers
 load ../lib/scripts
 
 setup() {
@@ -13,7 +12,6 @@ EXCLUSIVE='~job ~redisson_lock_* ~fairlock:* ~fairlock_log:* ~fairlock_queue:* ~
 
 # as_user RULES CALL...: calls as a user with these rules
 as_user() {
-	# shellcheck disable=SC2086
 	cli ACL SETUSER limited reset on '>SECRET' $1 >/dev/null
 	cli() {
 		"$CLI" -s "$SERVER_SOCKET" --user limited --pass SECRET --no-auth-warning "$@" 3>&- 4>&-
@@ -36,7 +34,6 @@ refused() {
 	acquire anna
 	queue_up ben
 	for call in 'acquire cleo' 'renew anna' 'release anna' 'leave ben'; do
-		# shellcheck disable=SC2086
 		refused "permissions to run 'XADD" "$ALL -xadd" $call
 	done
 	for name in status queue log view; do
@@ -66,7 +63,6 @@ refused() {
 @test "while several hold, every script refuses a user without the right to their sorted set, and names it" {
 	acquire anna want=s
 	for call in 'acquire ben' 'acquire ben mode=try' 'release zoe mode=force' 'leave ben' 'script status' 'script view ben' 'script log - - 1'; do
-		# shellcheck disable=SC2086
 		refused "$(key_holders)" "$EXCLUSIVE" $call
 	done
 }

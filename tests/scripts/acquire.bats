@@ -1,6 +1,5 @@
 # The acquire script: it grants the lock, lets the holder in again, or says why not.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "acquire grants a free lock with a token, a time to live, no wait and one hold; asked again, it answers the same" {

@@ -1,7 +1,6 @@
 # The keys that the scripts keep: their version, times to live and growth; keys that others damaged or deleted, and a server without
 # memory. tests/fuzz/walk damages keys at random.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "a new hash has the version of the scripts, and they refuse a lock of any other, but for those that only show it" {
@@ -92,7 +91,6 @@ lives_again() {
 		acquire anna
 		queue_up ben cleo dora
 		[[ $damage = DEL* ]] || redisson_waits r1
-		# shellcheck disable=SC2086
 		cli $damage
 		for id in cleo dora ben; do
 			ask "$id"

@@ -1,7 +1,6 @@
 # Late copies of requests. Their sender has given up the connection and sent the request again over another (strays counts that),
 # and the server reads the old copy last, when the process has ended. tests/fuzz/walk has such copies of all requests.
 
-load ../lib/helpers
 load ../lib/scripts
 
 # late COMMAND...: a copy that comes late changes neither who holds, nor for how long, nor who waits

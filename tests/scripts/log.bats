@@ -1,6 +1,5 @@
 # The log: the events that the scripts write, the counters beside it, and the script that reads it.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "each event is logged with its time, owner, token and command, how long it waited and held, and how COMMAND ended" {

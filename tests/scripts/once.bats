@@ -1,7 +1,6 @@
 # --once-per and --once-ok: which starts and ends of a COMMAND count, for whom and for how long; release --forget-run; and a wrap of
 # several locks, whose holds are of kind v until it has all of them, and start nothing before.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "once per period: acquire answers ran within nine tenths of the period after a start of any wrap, and grants after that" {
@@ -147,7 +146,6 @@ load ../lib/scripts
 	for end in 'status=1 cause=exit' 'status=0 cause=max-hold' 'status=0 cause=lost' 'status=0 cause=asked' \
 		'status=143 cause=TERM' 'status=0 cause=exit mode=unused' ''; do
 		acquire anna
-		# shellcheck disable=SC2086
 		release anna $end is=released
 		assert_equal "$(shown ok)" ''
 	done

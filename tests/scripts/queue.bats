@@ -1,7 +1,6 @@
 # The queue that the scripts keep: its order, dead and hung waiters, and waiters that come back, also to a server that was restarted,
 # with its data (only its run id changes) or without.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "acquire queues a waiter with a ticket; the first is to ask when the lease ends, the second in 10 s" {

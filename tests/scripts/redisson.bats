@@ -1,6 +1,5 @@
 # Redisson's waiters beside ours: turns, scores, patience, and who wakes the next one.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "a present Redisson waiter that misses its turn of 5 s is passed over and told once more" {

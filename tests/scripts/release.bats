@@ -1,6 +1,5 @@
 # The scripts that end a hold or a wait: release, also by force or kept for --min-hold, and leave, also by somebody else.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "release of an inner hold keeps the outer one and its lease, and tells no waiter" {

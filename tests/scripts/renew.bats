@@ -1,7 +1,6 @@
 # The renew script: it lengthens a lease, or says that the lock is lost. On a server that lost its data it takes the lock up again,
 # unless another owner got it.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "renew gives a full lease, that of the grant if it names none, and never shortens one" {
@@ -148,10 +147,8 @@ grown_token() {
 		granted_to_anna kind=v
 		copy_data
 		lose_data
-		# shellcheck disable=SC2086
 		renew anna $how
 		grown_token 1
-		# shellcheck disable=SC2086
 		renew anna $how
 		grown_token 0
 		token[anna]=${reply[2]}

@@ -2,7 +2,6 @@
 # runs the other files of this folder in this way, too.
 
 SCRIPTS_ON=cluster
-load ../lib/helpers
 load ../lib/scripts
 
 setup() {

@@ -1,6 +1,5 @@
 # Holders and waiters as status, queue and view show them, and as the answers to a process that does not get the lock.
 
-load ../lib/helpers
 load ../lib/scripts
 
 # row N COLUMN...: columns of the row of the Nth holder in the answer of status, from 0 on

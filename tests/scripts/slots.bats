@@ -1,6 +1,5 @@
 # The scripts with several holders, of slots or shared: how they get their holds, wait for them, and lose them.
 
-load ../lib/helpers
 load ../lib/scripts
 
 # key_1: the field of key 1, and how many slots there are

@@ -1,7 +1,6 @@
 # The release script with mode stop: it asks the holders to give the lock back. A renewal tells the wrap that took the
 # hold, and the end of the hold tells those who have asked.
 
-load ../lib/helpers
 load ../lib/scripts
 
 # nobody_left ASKER [WORD=VALUE...]: asked again, nobody is left who has not given the lock back

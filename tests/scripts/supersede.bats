@@ -1,7 +1,6 @@
 # acquire with `newest`, which is wrap --supersede: of the waiters that ask so, only the newest goes on waiting, also if waiters die,
 # requests or data are lost, or the server restarts.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "a new one takes over the place and the ticket of the one before, which is told, answered who holds the lock, and logged" {

@@ -1,5 +1,4 @@
 # Locks in a cluster: fairlock finds the node with the lock's slot, and follows the slot.
-load ../lib/helpers
 load ../lib/nodes
 load ../lib/failover
 load ../lib/jobs

@@ -1,5 +1,4 @@
 # A master behind sentinels that loads its data.
-load ../lib/helpers
 load ../lib/nodes
 
 is_loading() { node_cli "$1" PING 2>&1 | grep -q LOADING; }

@@ -1,5 +1,4 @@
 # Where a password comes from, and where it must not be seen.
-load ../lib/helpers
 load ../lib/jobs
 
 # The server also listens on $PORT, and has the user backup with its password.

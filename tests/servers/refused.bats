@@ -1,5 +1,4 @@
 # Servers that cannot serve, answer nonsense or refuse: each ends with its own status and message.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() { start_in_folder; }

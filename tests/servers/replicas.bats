@@ -1,5 +1,4 @@
 # --replicas: a grant and each renewal count only when that many replicas have confirmed them.
-load ../lib/helpers
 load ../lib/nodes
 load ../lib/failover
 load ../lib/jobs

@@ -1,6 +1,5 @@
 # Several seeds of a cluster in one URL, of which some are no server for locks: fairlock uses the first that is one. It
 # refuses a list of servers that are no cluster, because each of them would have a holder of its own.
-load ../lib/helpers
 load ../lib/nodes
 
 setup() {

@@ -1,5 +1,4 @@
 # Locks behind sentinels: fairlock finds the master, and follows it to another server.
-load ../lib/helpers
 load ../lib/nodes
 load ../lib/failover
 load ../lib/jobs

@@ -1,5 +1,4 @@
 # Locks over TLS are held, waited for and handed on as without it.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/tls
 load ../lib/holders

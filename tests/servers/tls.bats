@@ -1,6 +1,5 @@
 # TLS between fairlock and a server: handshakes that fail, secrets that stay secret, and its cost.
 # For certificates see tls-certificates.bats, for locks tls-locks.bats.
-load ../lib/helpers
 load ../lib/jobs
 load ../lib/tls
 load ../lib/proxy

@@ -1,5 +1,4 @@
 # acquire by hand on a terminal: what it tells the person there, and what the waiting line tells others.
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
 

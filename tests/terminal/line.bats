@@ -1,7 +1,6 @@
 # The line that a waiter draws on its terminal: what it says, how it looks, when it is there, and an outage. Its times grow by
 # themselves, so each test waits until the line has the expected text.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
 

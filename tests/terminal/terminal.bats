@@ -1,6 +1,5 @@
 # wrap on a real terminal: COMMAND behaves as if the shell had started it directly. Afterwards the terminal is as before.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
 

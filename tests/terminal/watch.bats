@@ -1,6 +1,5 @@
 # status --watch and queue --watch: what they draw on the whole screen, and how they end.
 
-load ../lib/helpers
 load ../lib/one_server
 load ../lib/screens
 
