@@ -583,6 +583,16 @@ static enum client_event await_socket(struct connection *connection)
 
 /* ---- The way to a socket ---- */
 
+/* No connection, as errno says. Without a descriptor that is no trouble of the server's, and final;
+ * but a process that was connected tries again, whatever the cause. */
+static enum client_event no_connection(struct connection *connection)
+{
+	const bool is_final = (errno == EMFILE || errno == ENFILE) && connection->opened == 0;
+
+	return is_final ? connection_fail(connection, STATUS_OS, "reach", strerror(errno))
+			: unreachable(connection, strerror(errno));
+}
+
 /* The private server does not listen: starts it. */
 static enum client_event start_local(struct connection *connection)
 {
@@ -608,6 +618,8 @@ static enum client_event open_unix(struct connection *connection)
 				  : connect_unix(connection->server->path);
 	if (connection->fd >= 0)
 		return connected(connection);
+	if (errno == EMFILE || errno == ENFILE)
+		return no_connection(connection);
 	/* else it does not run, or is too busy to answer */
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
 		return connection_fail(connection, STATUS_UNAVAILABLE, "reach", strerror(errno));
@@ -638,7 +650,7 @@ static enum client_event try_next_address(struct connection *connection)
 
 	connection->fd = socket(name->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (connection->fd < 0)
-		return unreachable(connection, strerror(errno));
+		return no_connection(connection);
 	set_options(connection->fd, connection->timeout_ms);
 	if (connect(connection->fd, name, address->length) < 0 && errno != EINPROGRESS)
 		return unreachable(connection, strerror(errno));
@@ -777,7 +789,7 @@ static enum client_event open_tcp(struct connection *connection)
 		return try_next_address(connection);
 	connection->fd = start_look_up(&connection->endpoint);
 	if (connection->fd < 0)
-		return unreachable(connection, strerror(errno));
+		return no_connection(connection);
 	enter(connection, CONNECTION_LOOKING_UP);
 	return CLIENT_NOTHING;
 }
