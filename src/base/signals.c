@@ -114,6 +114,11 @@ void signal_fd_restore(const struct signal_fd *signals)
 	change_mask(SIG_SETMASK, signals->original, NULL);
 }
 
+void signal_fd_unblock(const struct signal_fd *signals)
+{
+	change_mask(SIG_UNBLOCK, signals->taken, NULL);
+}
+
 _Noreturn void die_of(int signo)
 {
 	const struct rlimit none = {0, 0};

@@ -61,6 +61,9 @@ bool signal_fd_ignores(int signo);
 /* Puts back the mask, and the disposition of SIGCHLD, that COMMAND is to inherit. */
 void signal_fd_restore(const struct signal_fd *signals);
 
+/* Each signal that was taken does from now on what it does to any other process. */
+void signal_fd_unblock(const struct signal_fd *signals);
+
 /* Ends this process by the signal, without a core. */
 _Noreturn void die_of(int signo);
 

@@ -83,7 +83,11 @@ static int write_grant(const struct lock *lock, bool as_json, struct error *err)
 		puts(lock->owner);
 	}
 	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
+		return clock_ms() < lock->deadline_ms
+			       ? 0
+			       : fail(err, STATUS_NOT_HELD,
+				      "lost lock %s while its owner id was written",
+				      lock->keys.shown);
 	fail(err, STATUS_OS, "cannot write the owner id: %s", strerror(errno));
 	__fpurge(stdout); /* main would report it a second time */
 	clearerr(stdout);
@@ -119,17 +123,21 @@ static int write_kept(const struct wait *wait, struct error *err)
 	return result;
 }
 
-/* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing. */
+/* If the caller cannot learn the owner id, the lock is given back: it would be held for nothing.
+ * A write that has begun hears no signal: so we wait until there is room, as in a pipe. */
 static int hand_out(const struct wait *wait, struct hold *hold, struct error *err)
 {
 	const bool is_by_hand = wait->pidfd < 0;
+	const struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
 	int result;
 
 	hold_take(hold);
-	result = is_by_hand ? write_grant(&hold->lock, wait->options->json, err)
-			    : write_kept(wait, err);
+	result = wait_while_held(wait, output, !is_by_hand, err);
+	if (result == 0)
+		result = is_by_hand ? write_grant(&hold->lock, wait->options->json, err)
+				    : write_kept(wait, err);
 	if (result < 0)
-		hold_set_release(wait->set, hold->lock.deadline_ms);
+		hold_set_give_up(wait->set);
 	else if (is_by_hand)
 		tell_person(&hold->lock, wait->options);
 	return result;
@@ -163,10 +171,11 @@ static int run_acquire(const struct invocation *invocation, int *status, struct 
 		    options->connect_timeout_ms);
 	hold.state = HOLD_NOT_YET;
 	wait.from_ms = clock_ms();
-	if (wait_for_lock(&wait, &hold, err) == WAIT_GRANTED)
-		result = hand_out(&wait, &hold, err);
+	if (wait_for_lock(&wait, &hold, err) == WAIT_GRANTED && hand_out(&wait, &hold, err) == 0)
+		result = 0;
 	else
-		result = wait_result_carry_out(invocation->messenger, options, signo, err, status);
+		result = wait_result_carry_out(invocation->messenger, options, &signals, signo, err,
+					       status);
 	client_close(&hold.client);
 	close(loop.timer);
 	close(signals.fd);

@@ -50,13 +50,12 @@ static int get_and_run(struct job *job, int *status, struct error *err)
 	const enum wait_event event = take_locks(job, &standby, &signo, err);
 
 	*status = STATUS_OK;
-	if (event == WAIT_DONE)
+	if (event == WAIT_DONE ||
+	    (event == WAIT_GRANTED && wrapper_run(job, &standby, &ending, err) == 0 &&
+	     end_as_command(job, &ending, status, err) == 0))
 		return 0;
-	if (event != WAIT_GRANTED)
-		return wait_result_carry_out(job->messenger, job->options, signo, err, status);
-	if (wrapper_run(job, &standby, &ending, err) < 0)
-		return -1;
-	return end_as_command(job, &ending, status, err);
+	return wait_result_carry_out(job->messenger, job->options, job->signals, signo, err,
+				     status);
 }
 
 static int open_and_run(struct job *job, struct signal_fd *signals, int *status, struct error *err)

@@ -395,13 +395,16 @@ static int refused(struct error *err, const struct waiting *w, const struct ask_
 	return -1;
 }
 
-int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
-			  const struct error *err, int *status)
+int wait_result_carry_out(struct messenger *messenger, const struct options *options,
+			  const struct signal_fd *signals, int signo, const struct error *err,
+			  int *status)
 {
 	if (signo) {
 		message_event(messenger, LOG_NOTICE, "%s", err->text);
 		die_of(signo);
 	}
+	/* the message may wait for ever for its reader */
+	signal_fd_unblock(signals);
 	if (err->status != STATUS_NOT_OBTAINED)
 		return -1;
 	message_syslog(messenger, LOG_NOTICE, err->text);
@@ -923,6 +926,12 @@ static int take_signals(struct waiting *w, struct error *err)
 	return 0;
 }
 
+static int fail_unwanted(struct error *err, const struct lock *lock)
+{
+	return fail(err, STATUS_NOT_OBTAINED,
+		    "cannot get lock %s: the process of --while-pid has ended", lock->keys.shown);
+}
+
 /* Returns -1 when the wait is to end. */
 static int pause_waiting(struct waiting *w, struct error *err)
 {
@@ -953,9 +962,39 @@ static int pause_waiting(struct waiting *w, struct error *err)
 	/* the lock is not wanted any more, whether the server is there or away, now or while we
 	 * leave */
 	w->until_ms = NEVER_MS;
-	return fail(err, STATUS_NOT_OBTAINED,
-		    "cannot get lock %s: the process of --while-pid has ended",
-		    w->lock->keys.shown);
+	return fail_unwanted(err, w->lock);
+}
+
+int wait_while_held(const struct wait *wait, struct pollfd what, bool renews, struct error *err)
+{
+	struct hold *hold = wait->set->holds;
+	struct pollfd slots[SLOT_HELD + 2] = {
+		[SLOT_SIGNALS] = {.fd = wait->signals->fd, .events = POLLIN},
+		[SLOT_PID] = {.fd = wait->pidfd, .events = POLLIN},
+		[SLOT_CLIENT] = {.fd = -1},
+		[SLOT_HELD] = what,
+	};
+	int64_t wake = NEVER_MS;
+
+	for (;;) {
+		if (renews) {
+			hold_set_step(wait->set);
+			wake = hold_set_wait(wait->set, &slots[SLOT_CLIENT]);
+		}
+		if (hold->state != HOLD_HELD || clock_ms() >= hold->lock.deadline_ms)
+			return fail(err, STATUS_NOT_HELD,
+				    "lost lock %s before its owner id was written",
+				    hold->lock.keys.shown);
+		if (deadline_poll(wait->loop, slots, SLOT_HELD + 2,
+				  earliest(wake, hold->lock.deadline_ms), err) < 0)
+			return -1;
+		if (slots[SLOT_HELD].revents)
+			return 0;
+		if (slots[SLOT_SIGNALS].revents && wait_is_stopped(wait, &hold->lock, err))
+			return -1;
+		if (slots[SLOT_PID].revents)
+			return fail_unwanted(err, &hold->lock);
+	}
 }
 
 static void begin(struct waiting *w)

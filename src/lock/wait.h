@@ -51,7 +51,13 @@ enum wait_event wait_keep_held(const struct hold_set *set, const struct lock *aw
 /* Takes the signals that have come. Returns whether one of them ends the wait, and fills *err. */
 bool wait_is_stopped(const struct wait *wait, const struct lock *lock, struct error *err);
 
-/* Acts on a wait that failed. A signal that ended the wait ends this process. A lock that was not
- * obtained becomes an exit status, told unless --quiet; any other failure stays one (-1). */
-int wait_result_carry_out(struct messenger *messenger, const struct options *options, int signo,
-			  const struct error *err, int *status);
+/* Waits until what is ready, and renews the lock of acquire meanwhile if so asked. Fails if a
+ * signal, the end of the process of --while-pid, or that of the lease comes first. */
+int wait_while_held(const struct wait *wait, struct pollfd what, bool renews, struct error *err);
+
+/* Acts on a failure. A signal that ended the wait ends this process, and from now on any other one
+ * does. A lock that was not obtained becomes an exit status, told unless --quiet; any other failure
+ * stays one (-1). */
+int wait_result_carry_out(struct messenger *messenger, const struct options *options,
+			  const struct signal_fd *signals, int signo, const struct error *err,
+			  int *status);

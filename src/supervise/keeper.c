@@ -124,6 +124,7 @@ static _Noreturn void live(const struct wait *wait, int fd)
 		;
 	(void)!chdir("/");
 	close_all_but(fd, ours, sizeof(ours) / sizeof(ours[0]));
+	wait->loop->armed_ms = 0; /* our caller sets the timer, too */
 	(void)!send(fd, "", 1, MSG_NOSIGNAL);
 	/* a caller that was killed may have told the owner id: then its user relies on us */
 	(void)!recv(fd, &byte, 1, 0); /* the other end is closed */
@@ -144,15 +145,20 @@ int keeper_start(struct keeper *keeper, const struct wait *wait, struct error *e
 		live(wait, ends[1]);
 	}
 	const int cause = errno;
+	const struct pollfd answer = {.fd = ends[0], .events = POLLIN};
 
 	close(ends[1]);
-	if (keeper->pid > 0 && recv(keeper->fd, &byte, 1, 0) == 1) {
+	if (keeper->pid > 0 && wait_while_held(wait, answer, false, err) < 0) {
+		keeper_leave(keeper, false);
+		return -1;
+	}
+	if (keeper->pid > 0 && recv(ends[0], &byte, 1, 0) == 1) {
 		message_step(wait->messenger, "process %d renews lock %s until process %d ends",
 			     (int)keeper->pid, wait->set->holds->lock.keys.shown,
 			     (int)wait->options->while_pid);
 		return 0;
 	}
-	close(keeper->fd);
+	close(ends[0]);
 	return keeper->pid < 0 ? fail(err, STATUS_OS, "cannot make a process: %s", strerror(cause))
 			       : fail(err, STATUS_OS,
 				      "cannot keep lock %s: the process that renews it was killed",

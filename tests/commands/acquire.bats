@@ -1,5 +1,4 @@
 # fairlock acquire, its keeper, renew and release, and locks by hand.
-load ../lib/helpers
 load ../lib/one_server
 
 held() { "$FAIRLOCK" status -q "$1"; }
@@ -228,14 +227,28 @@ keep() {
 has_keeper() { acquire=$(pgrep -P "$1") && keeper=$(pgrep -P "$acquire"); }
 has_left() { [ "$(ps -o sid= -p "$1" | tr -d ' ')" = "$1" ]; }
 
-@test "a signal to acquire's process group does not end the keeper, even while the keeper is still in that group" {
+# slow_keeper [OPTION...]: acquire, by TRACER, whose keeper stays in its process group for 3 s
+slow_keeper() {
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -o calls -e trace=setsid \
+		-e inject=setsid:delay_enter=3000000 "$FAIRLOCK" acquire "$@" --while-pid $$ job >id
+	TRACER=$!
+	wait_until has_keeper $TRACER
+}
+
+@test "while the keeper is still in acquire's process group, a signal does not end it; one to acquire ends both, as does the end of the lease" {
 	local acquire keeper
 
-	background sleep 600
-	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 background strace -f -qq -o calls -e trace=setsid \
-		-e inject=setsid:delay_enter=3000000 "$FAIRLOCK" acquire --while-pid $! job >id
-	wait_until has_keeper $!
-	kill -HUP "$acquire" "$keeper"
+	slow_keeper
+	kill -HUP "$acquire"
+	wait_until ended $TRACER
+	ends_with 129 $TRACER
+	is_free job
+	slow_keeper -l 1s
+	wait_until ended $TRACER
+	ends_with 76 $TRACER
+	is_free job
+	slow_keeper
+	kill -HUP "$keeper"
 	wait_until test -s id
 	wait_until has_left "$keeper"
 	sleep 0.5 # a keeper that took the signal would have given the lock back by then

@@ -1,6 +1,5 @@
 # fairlock status: what it says of each lock, which locks it shows in which order, and -q.
 
-load ../lib/helpers
 load ../lib/one_server
 
 # names WORD...: prints the names that `status WORD...` shows, on one line
