@@ -196,17 +196,20 @@ static int list_numbers(struct ground *ground, struct processes *all)
 }
 
 /* Lists all processes, in place of what was in *all. Returns 0, or -1 if they cannot be listed now.
- */
-static int list_all(struct ground *ground, struct processes *all)
+ * That takes long enough to be stopped more than once, so the waker stays ahead. */
+static int list_all(const struct stop *stop, struct processes *all)
 {
+	struct ground *ground = stop->ground;
 	size_t kept = 0;
 
 	all->count = 0;
 	if (ground->proc < 0 || list_numbers(ground, all) < 0)
 		return -1;
-	for (size_t i = 0; i < all->count; i++)
+	for (size_t i = 0; i < all->count; i++) {
+		signal_timer_set(stop->waker, MAX(stop->kill_ms, clock_ms() + WAKE_MS));
 		if (read_process(ground, &all->list[i]) == 0)
 			all->list[kept++] = all->list[i];
+	}
 	all->count = kept;
 	sort(all);
 	return 0;
@@ -321,7 +324,7 @@ static int look(const struct stop *stop, struct processes *found)
 {
 	size_t kept = 0;
 
-	if (list_all(stop->ground, found) < 0)
+	if (list_all(stop, found) < 0)
 		return -1;
 	add_children(stop->ground, found);
 	mark(stop, found);

@@ -293,7 +293,9 @@ static void reap(struct wrapper *wrapper, int which)
 			wrapper->guard = 0;
 }
 
-/* The guard does not do its work: we end it, and stop COMMAND and all that it started. */
+/* The guard does not do its work: we end it, and stop COMMAND and all that it started. A COMMAND
+ * that has ended counts as stopped: the kernel has sent it --signal when the guard died
+ * (run_child), and nobody knows which of the two came first. */
 static void take_over(struct wrapper *wrapper, const char *why)
 {
 	const struct job *job = wrapper->job;
@@ -307,7 +309,9 @@ static void take_over(struct wrapper *wrapper, const char *why)
 	    phase != GUARD_STOPPING)
 		return;
 	wrapper->takes_over = why;
-	signal_timer_open(&wrapper->waker, SIGCONT); /* for us, should somebody stop us now */
+	/* for us, should somebody stop us now: when the guard is dead nobody else continues us */
+	signal_timer_open(&wrapper->waker, SIGCONT);
+	signal_timer_set(&wrapper->waker, clock_ms() + LATE_KILL_MS);
 	wrapper->stop.waker = &wrapper->waker;
 	if (wrapper->guard)
 		kill(wrapper->guard, SIGKILL);
@@ -415,7 +419,7 @@ static bool finish_takeover(struct wrapper *wrapper)
 	if (!stop_is_over(&wrapper->stop))
 		return false;
 	/* now nothing of COMMAND runs on while we wait for a full pipe, or a disk */
-	message(job->messenger, LOG_ERR, "lost the guard of lock %s: %s; stopped %s",
+	message(job->messenger, LOG_ERR, "lost the guard of lock %s: %s; %s has ended",
 		job->lock->keys.shown, wrapper->takes_over, job->shown);
 	/* a COMMAND that had ended was the guard's child until now */
 	reap(wrapper, __WALL);

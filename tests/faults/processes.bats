@@ -1,6 +1,5 @@
 # Processes of fairlock or of COMMAND that die or are stopped: holders never overlap, and COMMAND
 # does not outlive its lease.
-load ../lib/helpers
 load ../lib/jobs
 
 setup() { start_in_folder; }
@@ -87,6 +86,19 @@ END
 # has_ended PID: it may wait for a parent that is stopped
 has_ended() { ended "$1" || [ "$(ps -o stat= -p "$1" | cut -c1)" = Z ]; }
 
+@test "a COMMAND that ended while its guard was stopped counts as stopped if the guard is killed: nothing that it left behind goes on" {
+	until_go="sleep 100 & echo \$! >child; $until_go"
+	run_until_go
+	command=$(pgrep -P "$GUARD")
+	stop "$GUARD"
+	touch go
+	wait_until has_ended "$command"
+	kill -KILL "$GUARD"
+	ends_with 76 "$WRAPPER"
+	grep -q 'lost the guard of lock job: it died; .* has ended$' said
+	ended "$(cat child)"
+}
+
 # trace PID: stops the process in such a way that SIGKILL ends it, and no other signal makes it go on
 trace() {
 	background python3 -c 'import ctypes, os, sys
@@ -105,7 +117,7 @@ failed or os.waitpid(pid, WALL)' "$1" >traced
 	dead_before_lease_ends
 	ends_with 76 "$WRAPPER"
 	run -0 cat said
-	assert_output 'fairlock: lost the guard of lock job: it is frozen or very slow; stopped sh'
+	assert_output 'fairlock: lost the guard of lock job: it is frozen or very slow; sh has ended'
 }
 
 # The timer that wakes the guard wakes it for a moment: a second one kills it, and its death wakes the wrapper.
