@@ -52,8 +52,7 @@ struct origin {
 struct options {
 	struct { /* the server */
 		const char *url;
-		bool url_is_flag; /* of --url or the file of --config: fairlock in COMMAND must be
-				     told */
+		bool url_is_flag; /* --url or --config gave it: COMMAND must be told */
 		bool tls_is_flag; /* so was one of --tls-... */
 		const char *config;
 		const char *password;

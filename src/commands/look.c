@@ -51,15 +51,16 @@ static int ask_or_pass(void *data, const char *name, struct client *client, stru
  * waiter, for one. */
 static void ask_for_grants(struct look *look, struct client *client)
 {
+	const bool wants_metrics = look->invocation->options->prometheus;
 	struct error why;
 	enum grants grants;
 
-	if (!look->table && !look->wants_metrics)
+	if (!look->table && !wants_metrics)
 		return;
 	grants = grants_ask(client, &why);
-	if (grants > look->grants)
+	if (grants == GRANTS_NONE || look->grants == GRANTS_NOT_KNOWN)
 		look->grants = grants;
-	if (grants == GRANTS_NONE && !look->wants_metrics)
+	if (grants == GRANTS_NONE && !wants_metrics)
 		look->trouble = why;
 }
 
@@ -111,6 +112,7 @@ static int look_at_all(struct look *look, struct error *err)
 int look_at_locks(struct look *look, struct error *err)
 {
 	look->unseen = -1;
+	look->grants = GRANTS_NOT_KNOWN;
 	return look->invocation->argc > 0 ? look_at_named(look, err) : look_at_all(look, err);
 }
 

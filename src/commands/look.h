@@ -19,7 +19,6 @@ struct look {
 	void *data;           /* of it */
 	struct layout layout; /* of the table */
 	bool is_watched;      /* on the screen there is no place for messages */
-	bool wants_metrics;   /* which say themselves whether locks can be taken */
 	/* The result: */
 	struct table *table;  /* NULL: not wanted */
 	size_t hidden;        /* so many free locks are not in it */

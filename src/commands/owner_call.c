@@ -26,14 +26,6 @@ static bool is_same_person(const char *one, const char *other)
 	return strcmp(a.user, b.user) == 0 && strcmp(a.host, b.host) == 0;
 }
 
-static bool is_inherited(const struct lock *lock, const char *owner)
-{
-	for (int i = 0; i < lock->inherited_count; i++)
-		if (strcmp(lock->inherited[i], owner) == 0)
-			return true;
-	return false;
-}
-
 /* Finds the hold that this user took by hand on this host, if there is exactly one, and no
  * inherited owner holds the lock. */
 static int find_by_hand(struct owner_call *call, struct error *err)
@@ -48,7 +40,7 @@ static int find_by_hand(struct owner_call *call, struct error *err)
 	reply = call->client.reply;
 	for (size_t i = 0; i < reply_count(reply_at(reply, ROWS_AT)); i++) {
 		row = reply_at(reply_at(reply, ROWS_AT), i);
-		found += is_inherited(&call->lock, reply_text(row, 0)) ? 2 : 0;
+		found += lock_inherits(&call->lock, reply_text(row, 0)) ? 2 : 0;
 		if (!reply_fits(row, "siisssiisi") || reply_number(row, 9) != 1 ||
 		    !owner_is_valid(reply_text(row, 0)) ||
 		    !is_same_person(reply_text(row, 4), call->lock.by))

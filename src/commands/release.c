@@ -28,15 +28,6 @@ static void say_whose(const struct lock *lock, const char *owner, const char *by
 	fflush(stdout);
 }
 
-static void say_free(const struct owner_call *call)
-{
-	const struct options *options = call->invocation->options;
-
-	printf(options->owner || options->slot ? "lock %s has no such hold\n"
-					       : "lock %s was free\n",
-	       call->lock.keys.shown);
-}
-
 /* Writes which hold --owner or --slot means, as the script wants it. Returns text. */
 static const char *only_hold(char text[OWNER_MAX_BYTES], const struct options *options)
 {
@@ -81,10 +72,12 @@ static void say(const struct owner_call *call, enum release_outcome outcome)
 {
 	const struct redisReply *reply = call->client.reply;
 	const struct lock *lock = &call->lock;
+	const struct options *options = call->invocation->options;
 	char ago[DURATION_MAX_BYTES];
 
 	if (outcome == RELEASE_FREE)
-		say_free(call);
+		printf("lock %s %s\n", lock->keys.shown,
+		       options->owner || options->slot ? "has no such hold" : "was free");
 	else if (outcome == RELEASE_FORGOT && reply_number(reply, 1) < 0)
 		printf("lock %s had no last start\n", lock->keys.shown);
 	else if (outcome == RELEASE_FORGOT)
@@ -320,7 +313,7 @@ static int ask_and_wait(struct stopping *stopping, struct error *err)
 	if (look(stopping, err) < 0)
 		return -1;
 	if (stopping->count == 0 && !options->quiet)
-		say_free(stopping->call);
+		say(stopping->call, RELEASE_FREE);
 	while (stopping->left > 0) {
 		if (stopping->why || wait_ms == 0 || clock_ms() >= stopping->until_ms)
 			return give_up(stopping, wait_ms, err);

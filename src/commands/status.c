@@ -59,8 +59,7 @@ static const struct layout status_layout = {
 	.nothing = "no locks",
 };
 
-/* Instead of a value: it is left out, or it is infinite. */
-#define METRIC_UNKNOWN (-1)
+/* Instead of a value: it is infinite. */
 #define METRIC_ENDLESS INT64_MAX
 
 #define METRICS 12
@@ -276,10 +275,7 @@ static void print_families(const struct look *look)
 {
 	const struct status_view *view = look->data;
 	const int64_t values[] = {(int64_t)view->count,
-				  look->unseen > 0 || look->grants == GRANTS_NONE ? 0
-				  : look->grants == GRANTS_LOCKS                  ? 1
-										  : METRIC_UNKNOWN,
-				  look->unseen};
+				  look->unseen > 0 ? GRANTS_NONE : look->grants, look->unseen};
 
 	for (size_t i = 0; i < sizeof(globals) / sizeof(globals[0]); i++) {
 		print_heading(&globals[i]);
@@ -327,13 +323,13 @@ static int show(struct look *look, const struct lock_keys *keys, struct client *
 			    "cannot use the name %s: it shares keys with lock %s, which is in use",
 			    keys->shown, shorten(other, reply_text(lock, LOCK_NAME)));
 	view->held |= is_held;
-	if (look->wants_metrics)
+	if (look->invocation->options->prometheus)
 		result = add_sample(view, keys, lock, err);
 	else if (is_free && !is_named && !look->invocation->options->all)
 		look->hidden++;
 	else if (look->table)
 		result = add_lines(look, lock, is_held, err);
-	if (is_free && (look->table || look->wants_metrics))
+	if (is_free && (look->table || look->invocation->options->prometheus))
 		look_check_name(look, keys, client);
 	return result;
 }
@@ -365,7 +361,6 @@ static int run_status(const struct invocation *invocation, int *status, struct e
 			    .question = "who holds lock",
 			    .show = show,
 			    .data = &view,
-			    .wants_metrics = options->prometheus,
 			    .layout = status_layout};
 
 	if (is_question)

@@ -433,14 +433,20 @@ static int64_t within(long long value, int64_t low, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
+bool lock_inherits(const struct lock *lock, const char *owner)
+{
+	for (int i = 0; i < lock->inherited_count; i++)
+		if (strcmp(lock->inherited[i], owner) == 0)
+			return true;
+	return false;
+}
+
 /* granted OWNER TOKEN MS WAITED HOLDS MODE */
 static int read_grant(struct lock *lock, const struct client *client, struct ask_reply *out)
 {
 	const char *owner = reply_text(client->reply, 1);
-	bool is_ours = strcmp(owner, lock->id) == 0;
+	const bool is_ours = strcmp(owner, lock->id) == 0 || lock_inherits(lock, owner);
 
-	for (int i = 0; i < lock->inherited_count; i++)
-		is_ours |= strcmp(owner, lock->inherited[i]) == 0;
 	if (client->replicas < lock->options->replicas)
 		out->outcome = ASK_UNSAFE;
 	lock->since_ms = client->sent_ms;

@@ -99,6 +99,9 @@ struct lock {
 	struct lock_end end;
 };
 
+/* Whether a process around us holds locks as this owner. */
+bool lock_inherits(const struct lock *lock, const char *owner);
+
 /* Makes this process's id and collects what it inherited. words: the command to show, ended by
  * NULL. */
 int lock_init(struct lock *lock, const char *name, enum lock_kind kind,

@@ -50,9 +50,9 @@ int lock_list_check(struct client *client, const struct lock_keys *keys, bool *i
 void lock_list_free(struct lock_list *names);
 
 enum grants {
-	GRANTS_NOT_KNOWN,
-	GRANTS_LOCKS,
+	GRANTS_NOT_KNOWN = -1,
 	GRANTS_NONE,
+	GRANTS_LOCKS,
 };
 
 /* Whether the server lets locks be taken. Changes nothing. With GRANTS_NONE *why says what a job

@@ -2,6 +2,7 @@
  * digits of the UUID mark the process that drew it, the others are random. */
 #include "lock/owner.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -123,16 +124,14 @@ void owner_draw_secret(char secret[SECRET_BYTES])
  */
 static bool is_owner(const char *word, size_t length)
 {
-	const size_t parts[] = {8, 4, 4, 4, 12};
-	const char *at = word;
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx:";
+	const size_t at = sizeof(form) - 1;
 
-	for (size_t i = 0; i < 5; i++) {
-		if (strspn(at, "0123456789abcdefABCDEF") != parts[i] || at[parts[i]] != "----:"[i])
+	for (size_t i = 0; i < at; i++)
+		if (form[i] == 'x' ? !isxdigit((unsigned char)word[i]) : word[i] != form[i])
 			return false;
-		at += parts[i] + 1;
-	}
-	return length < OWNER_MAX_BYTES && at < word + length &&
-	       at + strspn(at, "0123456789") >= word + length;
+	return length > at && length < OWNER_MAX_BYTES &&
+	       strspn(word + at, "0123456789") >= length - at;
 }
 
 bool owner_is_valid(const char *id)

@@ -1,7 +1,6 @@
 # Handing over: the script that frees the lock grants it to the first waiter, and tells the waiter. One that hangs costs a bounded
 # time, and has its old place afterwards.
 
-load ../lib/helpers
 load ../lib/scripts
 
 @test "release hands the lock to the first waiter with a short lease, and the first renewal gives it the whole one" {
@@ -53,7 +52,7 @@ load ../lib/scripts
 	assert_equal "$(cli EXISTS job)" 0
 }
 
-@test "a holder whose key somebody deleted hands the lock over, whether it renews or gives back" {
+@test "a holder whose key somebody deleted hands the lock over, whether it renews or gives back, and so does who breaks it" {
 	acquire anna
 	queue_for_handover ben carl
 	cli DEL job
@@ -62,6 +61,10 @@ load ../lib/scripts
 	cli DEL job
 	renew ben is='lost gone carl'
 	handed carl 5000
+	queue_for_handover dora
+	cli DEL job
+	release '' mode=force request=breaker
+	handed dora 5000
 }
 
 # Missed handovers
