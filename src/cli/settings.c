@@ -145,8 +145,7 @@ static int set_key(struct options *options, unsigned command, const struct origi
 	if (row->kind == OPTION_URL && is_flag(options, "config") &&
 	    options_origin(options, key)->source == SOURCE_ENVIRONMENT &&
 	    strcmp(options->url, value) != 0)
-		complain("FAIRLOCK_URL names the server, and not %s:%u", origin->path,
-			 origin->line);
+		complain("cannot use the url of --config: FAIRLOCK_URL goes before it");
 	counts = option_is_for(row, command, SOURCE_FILE) &&
 		 (!is_set(options, key) || options_origin(options, key)->path == origin->path);
 	return options_set(counts ? options : NULL, row, value, *origin, command, err);

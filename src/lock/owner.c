@@ -120,8 +120,7 @@ void owner_draw_secret(char secret[SECRET_BYTES])
 		snprintf(secret, SECRET_BYTES, "%016" PRIx64, dice);
 }
 
-/* UUID:NUMBER. A script whose uuidgen failed has no owner id: on two hosts that would be the same.
- */
+/* UUID:NUMBER. Without the UUID, as when uuidgen is not there, two hosts would be one owner. */
 static bool is_owner(const char *word, size_t length)
 {
 	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx:";

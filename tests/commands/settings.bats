@@ -32,7 +32,7 @@ load ../lib/settings
 @test "a line says so if FAIRLOCK_URL goes before the url of --config; a kill-after of a file that does not fit is named with its line" {
 	echo "url = unix:$gone.two" >"$HOME/two"
 	FAIRLOCK_URL=unix:$gone.variable run "$FAIRLOCK" status --config "$HOME/two" x
-	assert_line --index 0 "fairlock: FAIRLOCK_URL names the server, and not $HOME/two:1"
+	assert_line --index 0 "fairlock: cannot use the url of --config: FAIRLOCK_URL goes before it"
 	assert_line --index 1 --partial "unix:$gone.variable"
 	echo 'kill-after = 10s' >"$HOME/kill"
 	run -78 "$FAIRLOCK" wrap --config "$HOME/kill" -u "unix:$gone" -l 20s x true

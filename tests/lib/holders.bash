@@ -13,6 +13,7 @@ join_holders() {
 	local before
 
 	before=$(cli ZCARD "fairlock_holders:{${!#}}")
+	# shellcheck disable=SC2016
 	background sh -c 'exec "$FAIRLOCK" wrap "$@" sleep 600 2>said.$$' - "$@"
 	HOLDER=$!
 	wait_until has_holders $((before + 1)) "${!#}"
