@@ -124,7 +124,7 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 	WAIT_S=8 wait_until run ! has_left a 6500
 	WAIT_S=8 wait_until has_left a 8000
 	stop "$WAITER"
-	sleep 6.8 # the first lease is over, the second one is not
+	sleep 6.2 # the first lease is over, the second one is not
 	has_left a 1
 	kill -CONT "$WAITER"
 	wait_until grep -q 'renewed lock a' said
