@@ -42,7 +42,7 @@ END
 		[ "$died" -lt "$until" ]
 		cat $lease.said
 		# on a busy machine the guard may be 30 ms late, and the wrapper does its work
-		grep -Eq "lost (lock job-$lease: .*; stopping|the guard of lock job-$lease: it is frozen or very slow; stopped) sh" $lease.said
+		grep -Eq "lost (lock job-$lease: .*; stopping sh|the guard of lock job-$lease: it is frozen or very slow; sh has ended)" $lease.said
 	done
 }
 
