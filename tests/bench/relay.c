@@ -4,7 +4,7 @@
  * relay SOCKET FILE ANSWERS [RELEASE PROGRAM [ARGUMENT...]]
  *
  * With PROGRAM it does the least that a `wrap` can do. If no answer grants the lock, it waits for
- * the message that does. A message that it is first in the queue makes a child ready, which becomes
+ * the message that does. A message that it is first in the queue makes a child ready, which runs
  * PROGRAM when the lock is granted. When that ends, it sends RELEASE. It renews and guards nothing.
  */
 #include <fcntl.h>
@@ -55,10 +55,11 @@ static bool says(const redisReply *reply, const char *word)
 	return false;
 }
 
-/* Makes a child that becomes PROGRAM when *start gets a byte. It does not outlive us. */
+/* Makes a child that runs PROGRAM in a child of its own when *start gets a byte. It does not
+ * outlive us. */
 static pid_t make_ready(char **program, int *start)
 {
-	int ends[2];
+	int ends[2], status;
 	char byte;
 	pid_t pid;
 
@@ -67,9 +68,9 @@ static pid_t make_ready(char **program, int *start)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ends[1]);
-		if (read(ends[0], &byte, 1) == 1)
+		if (read(ends[0], &byte, 1) == 1 && (pid = vfork()) == 0)
 			execvp(*program, program);
-		_exit(127);
+		_exit(waitpid(pid, &status, 0) != pid || status ? 127 : 0);
 	}
 	close(ends[0]);
 	*start = ends[1];
