@@ -87,7 +87,7 @@ static int request_removal(struct client *client, const struct lock_keys *keys, 
 	char fairlock[] = "fairlock", queue[] = "queue", option[] = "--remove";
 	char *words[] = {fairlock, queue, option, NULL};
 
-	if (owner_new(own_id, err) < 0)
+	if (owner_new(own_id, false, err) < 0)
 		return -1;
 	owner_describe(by, getpid(), words, NULL);
 	wire_remove(keys, &request, id, own_id, by);

@@ -171,7 +171,8 @@ int lock_init(struct lock *lock, const char *name, enum lock_kind kind,
 	char shown[SHORT_MAX_BYTES];
 
 	memset(lock, 0, sizeof(*lock));
-	if (lock_keys_make(&lock->keys, name, err) < 0 || owner_new(lock->id, err) < 0)
+	if (lock_keys_make(&lock->keys, name, err) < 0 ||
+	    owner_new(lock->id, kind <= LOCK_WRAP_EARLY, err) < 0)
 		return -1;
 	memcpy(lock->request, lock->id, sizeof(lock->request));
 	lock->options = options;

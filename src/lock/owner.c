@@ -1,5 +1,5 @@
-/* Ids have the form of Redisson's, so that both kinds of clients share a queue. The last eight
- * digits of the UUID mark the process that drew it, the others are random. */
+/* Ids have the form of Redisson's, so that both kinds of clients share a queue. In that of a wrap,
+ * the last eight digits of the UUID mark the process that drew it; the others are random. */
 #include "lock/owner.h"
 
 #include <ctype.h>
@@ -95,7 +95,7 @@ bool owner_is_above(const char *owner)
 
 /* ---- Ids ---- */
 
-int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
+int owner_new(char id[OWNER_MAX_BYTES], bool is_marked, struct error *err)
 {
 	struct process us;
 	uint32_t w[4];
@@ -104,7 +104,7 @@ int owner_new(char id[OWNER_MAX_BYTES], struct error *err)
 		return fail(err, STATUS_OS, "cannot get random bytes: %s", strerror(errno));
 	w[1] = (w[1] & 0xffff0fff) | 0x4000;
 	w[2] = (w[2] & 0x3fffffff) | 0x80000000;
-	if (look_at_us(&us))
+	if (is_marked && look_at_us(&us))
 		w[3] = us.mark;
 	snprintf(id, OWNER_MAX_BYTES, "%08x-%04x-%04x-%04x-%04x%08x:%d", w[0], w[1] >> 16,
 		 w[1] & 0xffff, w[2] >> 16, w[2] & 0xffff, w[3], (int)getpid());

@@ -43,7 +43,8 @@ int real_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*sta
 		void *argument) __asm__("__real_pthread_create");
 int world_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
 		 void *argument) __asm__("__wrap_pthread_create");
-int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err) __asm__("__wrap_owner_new");
+int world_owner_new(char id[OWNER_MAX_BYTES], bool is_marked,
+		    struct error *err) __asm__("__wrap_owner_new");
 void world_owner_draw_secret(char secret[SECRET_BYTES]) __asm__("__wrap_owner_draw_secret");
 int world_signal_fd_open(struct signal_fd *signals,
 			 struct error *err) __asm__("__wrap_signal_fd_open");
@@ -167,9 +168,9 @@ int world_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*st
 	return world.is_on ? ENETUNREACH : real_thread(thread, attributes, start, argument);
 }
 
-int world_owner_new(char id[OWNER_MAX_BYTES], struct error *err)
+int world_owner_new(char id[OWNER_MAX_BYTES], bool is_marked, struct error *err)
 {
-	(void)err;
+	(void)is_marked, (void)err;
 	strcpy(id, WORLD_ID);
 	return 0;
 }
