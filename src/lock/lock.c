@@ -464,7 +464,8 @@ static int read_place(struct lock *lock, const struct client *client, struct ask
 {
 	struct lock_place *place = &lock->place;
 
-	place->heard_ms = client->sent_ms;
+	place->asked_ms = client->sent_ms;
+	place->heard_ms = clock_ms();
 	place->server_ms = within(reply_number(client->reply, 5), 0, TTL_MAX_MS);
 	out->ask_in_ms = within(reply_number(client->reply, 2), 1, TTL_MAX_MS);
 	out->first = reply_number(client->reply, 3) == 1;
@@ -620,17 +621,17 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 #define CLOCKS_SLACK_MS 20
 #define CLOCKS_SLACK_PART 1000
 
-/* Converts a time of the server's clock to ours, but to no time before the server's last answer.
- * Returns -1 for a time in our future. Then our clock stood still for a while, as that of a virtual
- * machine does, or the server's was set: we cannot tell how old the message is. */
+/* Converts a time of the server's clock to the earliest that it may be by ours. Returns -1 if it
+ * may not have come by ours yet. Then ours stood still for a while, as that of a virtual machine
+ * does, or the server's was set: we cannot tell how old the message is. */
 static int64_t ours_of(const struct lock_place *place, int64_t at_ms)
 {
-	const int64_t since = at_ms - place->server_ms;
-	const int64_t waited = clock_ms() - place->heard_ms;
+	const int64_t since = at_ms > place->server_ms ? at_ms - place->server_ms : 0;
+	const int64_t now = clock_ms(), waited = now - place->heard_ms;
 
 	if (since > waited + CLOCKS_SLACK_MS + waited / CLOCKS_SLACK_PART)
 		return -1;
-	return place->heard_ms + (since < 0 ? 0 : earliest(since, waited));
+	return earliest(place->asked_ms + since, now);
 }
 
 /* granted TOKEN MS NOW SECRET, and SLOT behind it if there is one, in exactly this form. Such a

@@ -59,8 +59,9 @@ struct lock_wish {
 /* A waiter. */
 struct lock_place {
 	int64_t wanted_ms;             /* when the wait began */
-	int64_t heard_ms;              /* when we made the last request that queued us ... */
-	int64_t server_ms;             /* ... and what the server's clock said then */
+	int64_t asked_ms;              /* when we made the last request that queued us, */
+	int64_t heard_ms;              /* and heard the answer */
+	int64_t server_ms;             /* what the server's clock said between these */
 	char newest[NUMBER_MAX_BYTES]; /* --supersede: since when it waits, by the server's clock */
 	char ticket[24];
 	char secret[SECRET_BYTES]; /* of our last request, or "" */

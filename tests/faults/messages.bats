@@ -118,26 +118,23 @@ flood() {
 @test "a waiter whose machine and its clock were paused during the handover asks first" {
 	need_clock
 	hold job
+	join_queue job true # the second asks only once
+	signal_server STOP  # the answer to that takes as long as the pause, and a little longer
 	background env "${CLOCKED[@]}" "$DYNAMIC" wrap job sh -c '[ -e ended ] && echo first >>order || echo beside >>order' 2>said
 	paused=$!
-	wait_until in_queue job 1
+	sleep 1.4
+	signal_server CONT
+	wait_until in_queue job 2
 	join_queue job sh -c 'echo next >>order; until [ -e end ]; do sleep 0.05; done; touch ended'
 	next=$WAITER
-	wait_until pgrep -P "$paused"
-	echo "$paused" $(pgrep -P "$paused") >stopped # its guard
-	for pid in $(cat stopped); do
-		stop "$pid"
-	done
+	stop "$paused"
 	from=$(ms)
-	# More than clocks may differ, and longer than a busy machine takes to continue these.
-	sleep 1
+	sleep 1 # more than clocks may differ, and longer than a busy machine takes to go on
 	kill "$HOLDER"
 	wait_until test -e order
 	assert_equal "$(cat order)" next
 	set_clock "$from"
-	for pid in $(cat stopped); do
-		kill -CONT "$pid" 2>/dev/null || true # the first one may end the others
-	done
+	kill -CONT "$paused"
 	wait_until in_queue job 1
 	assert_equal "$(cat order)" next
 	touch end

@@ -132,11 +132,14 @@ class Server:
         return f"process_id:{self.pid}\r" in self.ask("INFO", "server") and self.ask("PING") == "PONG"
 
 
+PORTS = random.sample(range(10000, 20000), 10000)
+
+
 def free_port():
-    """A port that no outgoing connection will take while the server is away: the kernel gives those higher ones, also
-    higher than port + 10000, where the nodes of a cluster talk."""
+    """A port that no other server of ours has, and that no outgoing connection will take while the server is away: the
+    kernel gives those higher ones, also higher than port + 10000, where the nodes of a cluster talk."""
     while True:
-        port = random.randrange(10000, 20000)
+        port = PORTS.pop()
         try:
             for number in port, port + 10000:
                 with socket.socket() as probe:
