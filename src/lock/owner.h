@@ -21,8 +21,7 @@ struct table_row;
 
 #define SECRET_BYTES 17
 
-/* Writes a fresh owner id of this process. is_marked: what it starts is to know it
- * (owner_is_above); to look at /proc for that takes a tenth of the time of acquire. */
+/* Writes a fresh owner id of this process. is_marked: for owner_is_above in its descendants. */
 int owner_new(char id[OWNER_MAX_BYTES], bool is_marked, struct error *err);
 
 /* Writes sixteen random digits, or "" if the kernel gives none. */

@@ -1537,15 +1537,15 @@ int64_t client_wait(const struct client *client, struct pollfd *slot)
 
 bool client_subscribe(struct client *client, const char *channel)
 {
-	struct traffic *traffic = &client->traffic;
-
 	for (int i = 0; i < client->channel_count; i++)
 		if (strcmp(client->channels[i], channel) == 0)
 			return false;
-	if (client->channel_count == CLIENT_CHANNELS)
+	if (client->channel_count == CLIENT_CHANNELS) {
 		client->channel_count--;
-	if (traffic->subscribed > client->channel_count)
-		traffic->subscribed = client->channel_count;
+		memmove(client->channels[1], client->channels[2],
+			sizeof(client->channels) - 2 * sizeof(client->channels[0]));
+		client->traffic.subscribed -= client->traffic.subscribed > 1;
+	}
 	snprintf(client->channels[client->channel_count++], CHANNEL_MAX_BYTES, "%s", channel);
 	if (is_open(client))
 		send_subscriptions(client);

@@ -193,7 +193,7 @@ void client_init(struct client *client, const struct server *server, struct mess
 void client_close(struct client *client);
 
 /* Listens on a channel from now on, over every connection; beyond CLIENT_CHANNELS in place of the
- * last one. Returns false if it did so before. */
+ * second one, which is the oldest but our own. Returns false if it did so before. */
 bool client_subscribe(struct client *client, const char *channel);
 
 /* Makes a request. The one before must have been answered, or not have left. */

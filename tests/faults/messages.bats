@@ -115,6 +115,32 @@ flood() {
 	ends_with 76 "$HOLDER"
 }
 
+@test "a waiter that has listened to three markers of Redisson's list, and is first, asks once" {
+	local list='redisson_lock_queue:{job}' times='redisson_lock_timeout:{job}' channel='redisson_lock__channel:{job}'
+	local ticket before number marker
+
+	wait_behind_holder job true
+	ticket=$(cli ZSCORE 'fairlock_queue:{job}' "$(waiter_id)")
+	first=$WAITER
+	join_queue job true
+	cli RPUSH "$list" redisson
+	cli ZADD "$times" 9999999999999 redisson
+	for number in 1 2 3; do
+		marker=fairlock:$((ticket - number))
+		cli ZREM "$times" "$(cli LINDEX "$list" 0)"
+		cli LSET "$list" 0 "$marker"
+		cli ZADD "$times" 9999999999999 "$marker"
+		cli PUBLISH "$channel:$(waiter_id)" 0
+		wait_until server_says 1 --raw EVAL "return redis.call('PUBSUB', 'NUMSUB', '$channel:$marker')[2] > 1" 0
+	done
+	kill "$first"
+	wait_until in_queue job 2 # it, and Redisson's
+	before=$(scripts_run)
+	sleep 1
+	[ $(($(scripts_run) - before)) -le 15 ]
+	kill "$HOLDER" "$WAITER"
+}
+
 @test "a waiter whose machine and its clock were paused during the handover asks first" {
 	need_clock
 	hold job
