@@ -68,8 +68,10 @@ static pid_t make_ready(char **program, int *start)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ends[1]);
-		if (read(ends[0], &byte, 1) == 1 && (pid = vfork()) == 0)
+		if (read(ends[0], &byte, 1) == 1 && (pid = vfork()) == 0) {
 			execvp(*program, program);
+			_exit(127);
+		}
 		_exit(waitpid(pid, &status, 0) != pid || status ? 127 : 0);
 	}
 	close(ends[0]);
