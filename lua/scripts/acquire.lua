@@ -32,6 +32,7 @@
 --         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
 --         {'ran ok', ms ago}        a COMMAND ended with 0 then, so the caller need not run; it has left
 --         {'removed', HOLDER...}    somebody took the waiter out of the queue
+--         {'forced', HOLDER...}     somebody broke its hold, which it has not heard of
 --         {'removed'}               its hold was given back, or this is a late copy
 --         {'superseded', by, HOLDER...}  a newer one with `newest` has come since; by: who that is, or ''
 --         {'other', mode}           the inherited owner has a hold of another mode, or another slot
@@ -104,7 +105,7 @@ if word and not (inside and has_entry(inside, entry)) then
 	if word == 'ran ok' then
 		return need_not(word, select(2, numbers(lock.ok)))
 	end
-	return newer and {'superseded', newer, about()} or {'removed', about()}
+	return newer and {'superseded', newer, about()} or {word == 'forced' and word or 'removed', about()}
 elseif inside and inside.state == 'kept' and (lock.mode ~= 'x' or has_entry(inside, request)) then
 	return {'removed'} -- all of it was given back
 elseif inside and inside.state == 'held' then

@@ -516,12 +516,13 @@ int lock_read_answer(struct lock *lock, const struct client *client, struct ask_
 		enum ask_outcome outcome;
 		size_t holder;
 	} answers[] = {
-		{"granted", 7, ASK_GRANTED, 7},
+		{"granted", 7, ASK_GRANTED, 7}, /* no holder behind it */
 		{"queued", 7, ASK_QUEUED, 7},
 		{"busy", 3, ASK_BUSY, 1},
 		{"full", 2, ASK_FULL, 2},
 		{"ran", 2, ASK_RAN, 2},
 		{"removed", 1, ASK_REMOVED, 1},
+		{"forced", 1, ASK_FORCED, 1},
 		{"other", 2, ASK_MISFIT, 2},
 		{"ran ok", 2, ASK_RAN_OK, 2},
 		{"superseded", 2, ASK_SUPERSEDED, 2},

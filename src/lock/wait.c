@@ -21,13 +21,6 @@
 
 /* ---- One wait, from the first request to the grant or to leaving ---- */
 
-enum wait_phase {
-	PHASE_ASKING, /* the server has not queued us yet */
-	PHASE_QUEUED,
-	PHASE_GRANTED, /* the wait is over */
-	PHASE_DONE, /* it is, too; --once-ok: a COMMAND has ended with 0, so nothing is to be run */
-};
-
 /* When something is to be done; NEVER_MS: not at all. */
 struct wait_times {
 	int64_t sign_ms;   /* asking again, if no message comes */
@@ -67,11 +60,12 @@ struct waiting {
 	const struct wait *wait;
 	struct lock *lock;
 	struct client *client;
-	enum wait_phase phase;
 	int64_t until_ms; /* the end of --wait */
 	struct wait_times due;
 	struct pace pace; /* of asking, since any client that may publish can demand it */
 	int late_grants;
+	enum wait_event end; /* WAIT_FAILED also as long as it goes on */
+	bool is_queued;
 	bool traceless;       /* the server knows nothing of us */
 	bool holder_is_said;  /* the error names the holder, or need not */
 	bool first;           /* in the queue, as far as we know */
@@ -369,6 +363,10 @@ static int refused(struct error *err, const struct waiting *w, const struct ask_
 		     "cannot get lock %s: removed from the queue after %s", name,
 		     waited(lock, time));
 		break;
+	case ASK_FORCED:
+		fail(err, STATUS_NOT_OBTAINED,
+		     "lost lock %s before its grant was heard: somebody broke it by force", name);
+		break;
 	case ASK_SUPERSEDED:
 		if (*reply->word)
 			owner_show(newer, NEWER_CHARACTERS, reply->word);
@@ -583,7 +581,7 @@ static void show(struct waiting *w)
 	const bool is_drawn = clock_ms() >= w->progress.draw_ms;
 	struct request request;
 
-	if (w->phase == PHASE_QUEUED)
+	if (w->is_queued)
 		watch_outage(w);
 	if (w->client->error.status && clock_ms() >= w->due.report_ms)
 		report(w);
@@ -616,7 +614,7 @@ static void begin_queueing(struct waiting *w)
 {
 	const struct options *options = w->wait->options;
 
-	w->phase = PHASE_QUEUED;
+	w->is_queued = true;
 	message_step(w->wait->messenger, "waiting for lock %s", w->lock->keys.shown);
 	if (!options->quiet)
 		progress_start(&w->progress);
@@ -631,7 +629,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	const bool is_deaf = w->client->traffic.subscribed < w->client->channel_count;
 	char id[OWNER_MAX_BYTES], channel[CHANNEL_MAX_BYTES];
 
-	if (w->phase == PHASE_ASKING)
+	if (!w->is_queued)
 		begin_queueing(w);
 	w->place_due = w->wait->messenger->verbose;
 	w->due.sign_ms =
@@ -657,7 +655,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 
 static void got_it(struct waiting *w)
 {
-	w->phase = PHASE_GRANTED;
+	w->end = WAIT_GRANTED;
 	tell_grant(w->wait->messenger, w->lock);
 }
 
@@ -697,7 +695,7 @@ static int answered(struct waiting *w, struct error *err)
 	}
 	if (reply.outcome == ASK_RAN_OK) {
 		/* after a late grant, too: what ended with 0 was another's COMMAND */
-		w->phase = PHASE_DONE;
+		w->end = WAIT_DONE;
 		message_event(w->wait->messenger, LOG_INFO,
 			      "lock %s was not needed: a command ended with 0 %s ago",
 			      w->lock->keys.shown, duration_show(ago, reply.number));
@@ -709,6 +707,8 @@ static int answered(struct waiting *w, struct error *err)
 			"lost lock %s before its command began; --once-per counts it as started",
 			w->lock->keys.shown);
 	w->holder_is_said = true;
+	if (reply.outcome == ASK_FORCED)
+		w->end = WAIT_LOST;
 	return refused(err, w, &reply);
 }
 
@@ -803,16 +803,11 @@ static void leave(struct waiting *w, struct error *err)
 {
 	struct client *client = w->client;
 	const int64_t until_ms = clock_ms() + (client->ever_answered ? LEAVE_MS : LEAVE_UNHEARD_MS);
-	/* after other failures, as a reply that makes no sense, there is nothing to leave */
-	const bool is_worth_it = err->status == STATUS_NOT_OBTAINED ||
-				 err->status == STATUS_UNAVAILABLE ||
-				 err->status == STATUS_REFUSED || err->status == STATUS_TIMED_OUT ||
-				 err->status == STATUS_USAGE;
 	struct request request;
 	struct holder holder;
 	struct error why;
 
-	if (!client->sent_ms || w->traceless || !is_worth_it)
+	if (!client->sent_ms || w->traceless)
 		return;
 	message_step(w->wait->messenger, "leaving the queue");
 	/* a connection that carries nothing any more must leave time for another */
@@ -846,14 +841,14 @@ static void leave(struct waiting *w, struct error *err)
 static bool stand_by(struct waiting *w)
 {
 	const struct connection *connection = &w->client->connection;
-	const bool is_queued = w->phase == PHASE_QUEUED;
 	/* of the first question only on the first connection: there may be many */
 	const bool is_wanted = connection->stage == CONNECTION_OPEN &&
-			       (is_queued ? w->first : connection->opened == 1);
+			       (w->is_queued ? w->first : connection->opened == 1);
 	/* There is time while no request is under way, and while the server works on our first
 	 * one. But a guard that needs a connection of its own pays only once we are queued. */
-	const bool is_time = (is_queued ? client_is_still(w->client) : !connection->server->tls) &&
-			     hold_set_is_silent(w->wait->set);
+	const bool is_time =
+		(w->is_queued ? client_is_still(w->client) : !connection->server->tls) &&
+		hold_set_is_silent(w->wait->set);
 
 	return w->wait->stand_by && w->wait->stand_by(w->wait->data, is_wanted, is_time);
 }
@@ -872,6 +867,12 @@ enum {
 	SLOT_HELD, /* one for each lock that is held already, and the timer's behind them */
 	SLOTS_IN_ALL = SLOT_HELD + HOLDS_MAX + 1,
 };
+
+/* The lock is granted, or nothing is to be run. */
+static bool is_over(const struct waiting *w)
+{
+	return w->end == WAIT_GRANTED || w->end == WAIT_DONE;
+}
 
 static int take_events(struct waiting *w, struct error *err)
 {
@@ -902,7 +903,7 @@ static int take_events(struct waiting *w, struct error *err)
 			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
-		if (result < 0 || w->phase >= PHASE_GRANTED)
+		if (result < 0 || is_over(w))
 			return result;
 	}
 	return 0;
@@ -1021,14 +1022,14 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 			    .until_ms = NEVER_MS,
 			    .due = {.report_ms = NEVER_MS, .above_ms = NEVER_MS},
 			    .progress = {.fd = -1, .draw_ms = NEVER_MS}};
-	enum wait_event end = WAIT_FAILED, kept;
 
 	begin(&w);
-	while (take_events(&w, err) == 0 && w.phase < PHASE_GRANTED) {
-		kept = wait_keep_held(wait->set, w.lock, err);
+	while (take_events(&w, err) == 0 && !is_over(&w)) {
+		const enum wait_event kept = wait_keep_held(wait->set, w.lock, err);
+
 		if (kept != WAIT_GRANTED) {
 			w.holder_is_said = true;
-			end = kept;
+			w.end = kept;
 			break;
 		}
 		if (clock_ms() >= w.until_ms) {
@@ -1042,8 +1043,7 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 			break;
 	}
 	progress_close(&w.progress);
-	if (w.phase >= PHASE_GRANTED)
-		return w.phase == PHASE_GRANTED ? WAIT_GRANTED : WAIT_DONE;
-	leave(&w, err);
-	return end;
+	if (!is_over(&w))
+		leave(&w, err);
+	return w.end;
 }

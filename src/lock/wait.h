@@ -32,10 +32,10 @@ struct wait {
 };
 
 enum wait_event {
+	WAIT_FAILED,  /* the waiter has left the queue: see *err, and *signo */
+	WAIT_LOST,    /* the same, because a lock that was granted to it is lost: see *err */
 	WAIT_GRANTED, /* the lock is held */
 	WAIT_DONE,    /* --once-ok: a COMMAND has ended with 0; the waiter has left the queue */
-	WAIT_FAILED,  /* the waiter has left the queue: see *err, and *signo */
-	WAIT_LOST,    /* the same, because another lock that was held meanwhile is lost: see *err */
 };
 
 /* Waits for the lock, as the options say. A lock that was not obtained is a failure with
@@ -43,8 +43,7 @@ enum wait_event {
 enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct error *err);
 
 /* Renews the locks that are held before COMMAND begins. Returns WAIT_GRANTED, or how the wait ends
- * because one of them is lost, or somebody asks for it. awaited: the lock that we wait for
- * meanwhile, or NULL. */
+ * because one of them is lost, or somebody asks for it. awaited: what we wait for, or NULL. */
 enum wait_event wait_keep_held(const struct hold_set *set, const struct lock *awaited,
 			       struct error *err);
 

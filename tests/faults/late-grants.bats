@@ -47,6 +47,18 @@ ends() {
 	assert_equal "$("$FAIRLOCK" queue job --json | jq '.queue | length')" 0
 }
 
+@test 'wrap begins anew if its hold was broken by force before it heard of its grant' {
+	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap -v -l 3 job touch ran 2>said
+	WAITER=$!
+	wait_until holds_lock "$WAITER"
+	stop "$WAITER"
+	"$FAIRLOCK" release --force -q job
+	sleep 2 # so that the grant comes late
+	kill -CONT "$WAITER"
+	ends 0 'lost lock job before its grant was heard: somebody broke it by force$'
+	[ -e ran ]
+}
+
 @test 'wrap has its old place in the queue when its grant came late' {
 	"$FAIRLOCK" acquire -l 3 job # nobody renews it, so that the first waiter asks for the lock
 	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap -l 3 job sh -c 'echo late >>ran' 2>said

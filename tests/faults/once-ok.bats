@@ -67,7 +67,7 @@ END
 		waiters+=($!)
 		wait_until in_queue job "$i"
 	done
-	kill -KILL $pids
+	kill_at_once $pids
 	[ ! -e ran ]
 	for i in "${waiters[@]}"; do
 		ends_with 0 "$i"

@@ -100,14 +100,14 @@ stop() {
 
 is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
-# kill_at_once PID...: kills all of them before one sees that another is dead; with real-time priority, since a busy machine
-# might let one of them run in between. Without the right to it, they are just killed one after the other.
+# kill_at_once PID...: kills all of them before one sees that another is dead
 kill_at_once() {
-	if chrt -f 50 true 2>/dev/null; then
-		chrt -f 50 kill -KILL "$@"
-	else
-		kill -KILL "$@"
-	fi
+	local pid
+
+	for pid; do
+		stop "$pid"
+	done
+	kill -KILL "$@"
 }
 
 # ended PID: succeeds if it is gone, or a zombie

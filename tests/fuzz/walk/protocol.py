@@ -103,7 +103,7 @@ def remove(request, waiter, world):
 FORMS = {
     "acquire": {
         "granted": "owner token ttl waited count mode", "queued": "ticket ask_in first ttl now marker", "busy": "*", "full": "waiters *",
-        "ran": "ago *", "ran ok": "ago", "removed": "*", "superseded": "by *", "other": "mode"},
+        "ran": "ago *", "ran ok": "ago", "removed": "*", "forced": "*", "superseded": "by *", "other": "mode"},
     "renew": {"renewed": "ttl token taken_up by", "released": "", "late": "", "not by hand": "", "lost": "why owner by"},
     "release": {"released": "left", "kept": "ms", "forced": "*", "free": "", "forgot": "ago", "stops": "*", "late": "",
                 "not held": "owner by *", "not acquired": ""},
