@@ -32,7 +32,7 @@
 --         {'ran', ms ago, HOLDER...}  a COMMAND was started too short a time ago; the waiter has left
 --         {'ran ok', ms ago}        a COMMAND ended with 0 then, so the caller need not run; it has left
 --         {'removed', HOLDER...}    somebody took the waiter out of the queue
---         {'forced', HOLDER...}     somebody broke its hold, which it has not heard of
+--         {'forced', HOLDER...}     somebody broke its hold by force
 --         {'removed'}               its hold was given back, or this is a late copy
 --         {'superseded', by, HOLDER...}  a newer one with `newest` has come since; by: who that is, or ''
 --         {'other', mode}           the inherited owner has a hold of another mode, or another slot

@@ -618,13 +618,15 @@ int lock_read_release(const struct redisReply *reply, enum release_outcome *outc
 /* At most this part of the time to live may have passed when the waiter hears the message. */
 #define HANDED_PART 10
 
-/* While two clocks count the same time they differ by at most this much, and this part of it. */
+/* While two clocks count the same time they differ by at most this much, and this part of it. The
+ * server's may run 8 % fast: then this part of what it counts has not passed. */
 #define CLOCKS_SLACK_MS 20
 #define CLOCKS_SLACK_PART 1000
+#define CLOCK_FAST_PART 13
 
-/* Converts a time of the server's clock to the earliest that it may be by ours. Returns -1 if it
- * may not have come by ours yet. Then ours stood still for a while, as that of a virtual machine
- * does, or the server's was set: we cannot tell how old the message is. */
+/* Converts a time of the server's clock to ours. Returns -1 if it may not have come by ours yet.
+ * Then ours stood still for a while, as that of a virtual machine does, or the server's was set: we
+ * cannot tell how old the message is. */
 static int64_t ours_of(const struct lock_place *place, int64_t at_ms)
 {
 	const int64_t since = at_ms > place->server_ms ? at_ms - place->server_ms : 0;
@@ -645,7 +647,7 @@ bool handover_accept(struct lock *lock, const struct client *client)
 	char token[TOKEN_MAX_BYTES], ttl[TOKEN_MAX_BYTES], at[TOKEN_MAX_BYTES];
 	char slot[SLOT_MAX_BYTES] = "", form[MESSAGE_MAX_BYTES];
 	char channel[CHANNEL_MAX_BYTES];
-	int64_t ttl_ms, since_ms;
+	int64_t ttl_ms, since_ms, least_ms;
 	bool is_own_channel;
 
 	wire_channel(&lock->keys, lock->request, channel);
@@ -662,13 +664,14 @@ bool handover_accept(struct lock *lock, const struct client *client)
 		return false;
 	ttl_ms = strtoll(ttl, NULL, 10);
 	since_ms = ours_of(&lock->place, strtoll(at, NULL, 10));
+	least_ms = since_ms - (since_ms - lock->place.asked_ms) / CLOCK_FAST_PART;
 	/* a message that was long under way may be out of date: another owner may hold the lock */
 	if (since_ms < 0 || ttl_ms == 0 || ttl_ms > lock->lease_ms ||
-	    clock_ms() - since_ms > ttl_ms / HANDED_PART)
+	    clock_ms() - least_ms > ttl_ms / HANDED_PART)
 		return false;
 	lock->since_ms = since_ms;
 	lock->ttl_ms = ttl_ms;
-	lock->deadline_ms = since_ms + ttl_ms;
+	lock->deadline_ms = least_ms + ttl_ms;
 	lock->handed = true;
 	strcpy(lock->token, token);
 	strcpy(lock->owner, lock->id);

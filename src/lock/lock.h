@@ -166,7 +166,7 @@ enum ask_outcome {
 	ASK_RAN,    /* a COMMAND was started too short a time ago */
 	ASK_RAN_OK, /* --once-ok: a COMMAND has ended with 0 */
 	ASK_REMOVED,
-	ASK_FORCED,     /* our hold was broken before we heard of it */
+	ASK_FORCED,     /* our hold was broken by force */
 	ASK_SUPERSEDED, /* by a newer waiter with --supersede */
 	ASK_MISFIT,     /* this process is inside a hold of another mode */
 };

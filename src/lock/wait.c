@@ -364,8 +364,7 @@ static int refused(struct error *err, const struct waiting *w, const struct ask_
 		     waited(lock, time));
 		break;
 	case ASK_FORCED:
-		fail(err, STATUS_NOT_OBTAINED,
-		     "lost lock %s before its grant was heard: somebody broke it by force", name);
+		fail(err, STATUS_NOT_OBTAINED, "lost lock %s: somebody broke it by force", name);
 		break;
 	case ASK_SUPERSEDED:
 		if (*reply->word)
@@ -650,7 +649,7 @@ static void queued(struct waiting *w, const struct ask_reply *reply)
 	snprintf(id, sizeof(id), "fairlock:%s", reply->marker);
 	wire_channel(&w->lock->keys, id, channel);
 	if (*reply->marker && client_subscribe(w->client, channel))
-		ask(w);
+		w->due.watch_ms = pace_ms(&w->pace);
 }
 
 static void got_it(struct waiting *w)
@@ -701,14 +700,14 @@ static int answered(struct waiting *w, struct error *err)
 			      w->lock->keys.shown, duration_show(ago, reply.number));
 		return 0;
 	}
-	if (reply.outcome == ASK_RAN && w->late_grants > 0)
+	if (reply.outcome == ASK_RAN && (w->late_grants > 0 || w->wait->begins_anew))
 		return fail(
 			err, STATUS_NOT_HELD,
 			"lost lock %s before its command began; --once-per counts it as started",
 			w->lock->keys.shown);
-	w->holder_is_said = true;
 	if (reply.outcome == ASK_FORCED)
 		w->end = WAIT_LOST;
+	w->holder_is_said = true;
 	return refused(err, w, &reply);
 }
 
@@ -825,7 +824,7 @@ static void leave(struct waiting *w, struct error *err)
 	if (client_call(client, &request, until_ms, client->ever_answered, &why) < 0) {
 		message_step(w->wait->messenger, "%s", why.text);
 		/* a server that cannot serve, or serves us no more, is no busy lock */
-		if (clock_ms() >= w->until_ms)
+		if (clock_ms() >= w->until_ms && err->status == STATUS_NOT_OBTAINED)
 			*err = why;
 		return;
 	}
@@ -868,12 +867,6 @@ enum {
 	SLOTS_IN_ALL = SLOT_HELD + HOLDS_MAX + 1,
 };
 
-/* The lock is granted, or nothing is to be run. */
-static bool is_over(const struct waiting *w)
-{
-	return w->end == WAIT_GRANTED || w->end == WAIT_DONE;
-}
-
 static int take_events(struct waiting *w, struct error *err)
 {
 	for (int events = 0; events < EVENTS_AT_ONCE; events++) {
@@ -903,7 +896,7 @@ static int take_events(struct waiting *w, struct error *err)
 			result = failed(w, event == CLIENT_REFUSED, err);
 			break;
 		}
-		if (result < 0 || is_over(w))
+		if (result < 0 || w->end >= WAIT_GRANTED)
 			return result;
 	}
 	return 0;
@@ -1024,7 +1017,7 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 			    .progress = {.fd = -1, .draw_ms = NEVER_MS}};
 
 	begin(&w);
-	while (take_events(&w, err) == 0 && !is_over(&w)) {
+	while (take_events(&w, err) == 0 && w.end < WAIT_GRANTED) {
 		const enum wait_event kept = wait_keep_held(wait->set, w.lock, err);
 
 		if (kept != WAIT_GRANTED) {
@@ -1043,7 +1036,7 @@ enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct
 			break;
 	}
 	progress_close(&w.progress);
-	if (!is_over(&w))
+	if (w.end < WAIT_GRANTED)
 		leave(&w, err);
 	return w.end;
 }

@@ -24,6 +24,7 @@ struct wait {
 	int pidfd;                  /* acquire --while-pid: ends the wait; -1: none */
 	const struct hold_set *set; /* has the lock; those that it holds already are renewed */
 	int64_t from_ms;            /* when the wait for the first of its locks began */
+	bool begins_anew;           /* a lock that was granted before is lost */
 	/* wrap: a process that runs COMMAND is wanted, for we may be next; or not, for another
 	 * waiter is before us, or the connection was lost. There may be time to make it. Returns
 	 * whether it was made. NULL: none is ever wanted. */
@@ -34,7 +35,7 @@ struct wait {
 enum wait_event {
 	WAIT_FAILED,  /* the waiter has left the queue: see *err, and *signo */
 	WAIT_LOST,    /* the same, because a lock that was granted to it is lost: see *err */
-	WAIT_GRANTED, /* the lock is held */
+	WAIT_GRANTED, /* the lock is held; this and the next are no failures */
 	WAIT_DONE,    /* --once-ok: a COMMAND has ended with 0; the waiter has left the queue */
 };
 

@@ -182,9 +182,9 @@ static enum wait_event take_all(struct attempt *attempt)
 /* ---- All of it ---- */
 
 /* Others may break a lock again and again: then it begins anew ten times a second at most. */
-static int begin_anew(const struct attempt *attempt, struct pace *pace)
+static int begin_anew(struct attempt *attempt, struct pace *pace)
 {
-	const struct wait *wait = &attempt->wait;
+	struct wait *wait = &attempt->wait;
 	const int64_t wait_ms = wait->options->wait_ms;
 	struct error *err = attempt->err;
 
@@ -192,6 +192,7 @@ static int begin_anew(const struct attempt *attempt, struct pace *pace)
 		return -1; /* *err tells which lock was lost */
 	message_event(wait->messenger, LOG_NOTICE, "%s", err->text);
 	message_step(wait->messenger, "gave all locks back; beginning anew");
+	wait->begins_anew = true;
 	pace_take(pace);
 	if (pause_until(wait, attempt->job->lock, pace_ms(pace), err) < 0)
 		return -1;

@@ -172,6 +172,7 @@ is_zombie_of() { [ "$(ps -o stat= --ppid "$1" | cut -c 1)" = Z ]; }
 	holds -l 3s job sh -c 'echo $$ >main; exec sleep 600'
 	wait_until test -s main
 	guard=$(pgrep -P "$HOLDER")
+	kill -STOP "$HOLDER" # or else it might give the lock back before it dies
 	kill_at_once "$guard" "$HOLDER"
 	run -0 "$FAIRLOCK" release --stop --wait 8s job # sooner than it would look anyhow
 	assert_output --partial 'lock job was held by sh -c '

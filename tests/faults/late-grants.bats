@@ -47,15 +47,23 @@ ends() {
 	assert_equal "$("$FAIRLOCK" queue job --json | jq '.queue | length')" 0
 }
 
-@test 'wrap begins anew if its hold was broken by force before it heard of its grant' {
-	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap -v -l 3 job touch ran 2>said
+# broken_late WORD...: `wrap WORD... job touch ran`, in WAITER, is granted job, but its hold is broken before it hears of that
+broken_late() {
+	FAIRLOCK_URL=unix://$PWD/far background "$FAIRLOCK" wrap -v -l 3 "$@" job touch ran 2>said
 	WAITER=$!
 	wait_until holds_lock "$WAITER"
 	stop "$WAITER"
 	"$FAIRLOCK" release --force -q job
 	sleep 2 # so that the grant comes late
 	kill -CONT "$WAITER"
-	ends 0 'lost lock job before its grant was heard: somebody broke it by force$'
+}
+
+@test 'wrap begins anew if its hold was broken by force before it heard of its grant; with --once-per it says why it cannot' {
+	broken_late --once-per 1h
+	ends 76 'before its command began; --once-per counts it as started'
+	[ ! -e ran ]
+	broken_late
+	ends 0 'lost lock job: somebody broke it by force$'
 	[ -e ran ]
 }
 

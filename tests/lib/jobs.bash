@@ -1,4 +1,4 @@
-# Holders, waiters and their COMMANDs.
+# Holders, waiters and their COMMANDs, and faults of the server.
 
 source "${BASH_SOURCE[0]%/*}/helpers.bash"
 

@@ -140,6 +140,7 @@ def free_port():
     kernel gives those higher ones, also higher than port + 10000, where the nodes of a cluster talk."""
     while True:
         port = PORTS.pop()
+        PORTS.insert(0, port)
         try:
             for number in port, port + 10000:
                 with socket.socket() as probe:

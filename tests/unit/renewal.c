@@ -1,5 +1,6 @@
 /* Tests lock_read_renewal: a hold that was taken up again counts only until the lease has ended,
- * and before COMMAND starts its new token is taken over. */
+ * and before COMMAND starts its new token is taken over. And handover_accept, with a fast server.
+ */
 #include <hiredis/hiredis.h>
 #include <string.h>
 
@@ -73,6 +74,22 @@ static void check_token(struct tally *tally, enum lock_kind kind, bool starts, i
 	CHECK(tally, (reply.outcome == RENEW_LATE) == (left_ms < 0));
 }
 
+/* The server has counted 10.8 s in 10 s, and the message of its grant is heard 2 s late. */
+static void check_fast_server(struct tally *tally)
+{
+	const int64_t asked_ms = clock_ms() - 12000;
+	struct lock lock = {.options = &no_replica, .lease_ms = 60000, .wish.mode = "x"};
+	struct client client = {.message = "granted 5 60000 1764000010800 s"};
+
+	lock.place = (struct lock_place){.asked_ms = asked_ms,
+					 .heard_ms = asked_ms,
+					 .server_ms = INT64_C(1764000000000),
+					 .secret = "s"};
+	wire_channel(&lock.keys, lock.request, client.channels[0]);
+	CHECK(tally, handover_accept(&lock, &client));
+	CHECK(tally, lock.deadline_ms <= asked_ms + 10000 + lock.ttl_ms);
+}
+
 int main(void)
 {
 	struct tally tally = {0};
@@ -94,5 +111,6 @@ int main(void)
 	check_token(&tally, LOCK_WRAP_EARLY, false, -1, taken_up, OLD);
 	check_token(&tally, LOCK_WRAP, false, 10000, taken_up, OLD);
 	check_token(&tally, LOCK_WRAP_EARLY, false, 10000, NONSENSE, OLD);
+	check_fast_server(&tally);
 	return conclude(&tally);
 }
