@@ -48,8 +48,7 @@ holders() { "$FAIRLOCK" status --raw --noheadings -o NAME | sort | xargs; }
 	before=$(holder_column a token)
 	wait_until renewed 4
 	assert_equal "$(holder_column a token)" "$before"
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	assert_equal "$(holders)" ''
 }
 

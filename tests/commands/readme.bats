@@ -1,7 +1,6 @@
 # The README: its first screen, its table "From flock" and its recipes, word for word, its links and its length. The recipes of
 # man/examples have tests in tests/recipes.
 
-load ../lib/one_server
 load ../lib/recipes
 
 # first_command WORD: prints the command on the first screen whose comment begins so

@@ -79,8 +79,7 @@ subscribed() {
 		wait_until subscribed 2
 		outages "$number"
 	done
-	kill "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	outages 2
 	[ -e ran ]
 }

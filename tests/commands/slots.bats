@@ -20,15 +20,11 @@ load ../lib/holders
 }
 
 @test "shared holds stand beside each other, and an exclusive one waits until the last of them is gone" {
-	local first
-
-	join_holders --shared job
-	first=$HOLDER
-	join_holders --shared job
+	join_two --shared job
 	consistent
 	run -75 "$FAIRLOCK" wrap -n job true
 	join_queue job touch written
-	let_go "$first"
+	let_go "$FIRST"
 	in_queue job 1
 	has_holders 1
 	let_go "$HOLDER"
@@ -109,30 +105,26 @@ is_lost() {
 }
 
 @test "release --force breaks all holds, names each, and each COMMAND is stopped" {
-	local option first second
+	local option second
 
 	for option in '--slots 3' --shared; do
-		join_holders $option job
-		first=$HOLDER
-		join_holders $option job
+		join_two $option job
 		second=$HOLDER
 		run -0 "$FAIRLOCK" release --force job
 		assert_equal "${#lines[@]}" 2
-		assert_line --regexp "^lock job was held by sleep 600 \(pid $first, .*\) as [0-9a-f-]{36}:$first$"
+		assert_line --regexp "^lock job was held by sleep 600 \(pid $FIRST, .*\) as [0-9a-f-]{36}:$FIRST$"
 		assert_line --regexp "^lock job was held by sleep 600 \(pid $second, .*\) as [0-9a-f-]{36}:$second$"
 		is_free job
-		is_lost "$first"
+		is_lost "$FIRST"
 		is_lost "$second"
 	done
 	nothing_left
 }
 
 @test "release --force with --slot or --owner breaks this hold and no other, and says if there is none" {
-	local first words
+	local words
 
-	join_holders --slots red,blue job
-	first=$HOLDER
-	join_holders --slots red,blue job
+	join_two --slots red,blue job
 	run -0 "$FAIRLOCK" release --force --slot blue job
 	assert_output --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
 	is_lost "$HOLDER"
@@ -141,12 +133,12 @@ is_lost() {
 		run -0 "$FAIRLOCK" release --force $words
 		assert_output "lock ${words##* } has no such hold"
 	done
-	assert_equal "$(slot_held_by "$first")" red
+	assert_equal "$(slot_held_by "$FIRST")" red
 	consistent
-	[ ! -s "said.$first" ]
+	[ ! -s "said.$FIRST" ]
 	"$FAIRLOCK" status -q exclusive
-	run -0 "$FAIRLOCK" release --force --owner "$(id_of "$first")" job
-	is_lost "$first"
+	run -0 "$FAIRLOCK" release --force --owner "$(id_of "$FIRST")" job
+	is_lost "$FIRST"
 	run -0 "$FAIRLOCK" release --force --owner "$(cli HKEYS exclusive)" exclusive
 	assert_output --partial 'lock exclusive was held by sleep 600'
 	is_free exclusive
@@ -168,8 +160,7 @@ is_lost() {
 }
 
 @test "-n leaves no trace when no slot is free" {
-	join_holders --slots 2 job
-	join_holders --slots 2 job
+	join_two --slots 2 job
 	cli DEL 'fairlock_log:{job}' >/dev/null
 	for kind in '--slots 2' --shared ''; do run -75 "$FAIRLOCK" wrap -n $kind job true; done
 	assert_equal "$(cli EXISTS 'redisson_lock_queue:{job}' 'redisson_lock_timeout:{job}' 'fairlock_log:{job}')" 0

@@ -99,41 +99,37 @@ stopped() {
 }
 
 @test "with slots or shared holds all holders are asked, and each is named" {
-	local option first
+	local option
 
 	for option in '--slots 3' --shared; do
-		join_holders $option job
-		first=$HOLDER
-		join_holders $option job
+		join_two $option job
 		run -0 "$FAIRLOCK" release --stop job
 		assert_equal "${#lines[@]}" 2
-		assert_line --regexp "^lock job was held by sleep 600 \(pid $first, .*\) as .*:$first$"
+		assert_line --regexp "^lock job was held by sleep 600 \(pid $FIRST, .*\) as .*:$FIRST$"
 		assert_line --regexp "^lock job was held by sleep 600 \(pid $HOLDER, .*\) as .*:$HOLDER$"
 		is_free job
-		stopped "$first"
+		stopped "$FIRST"
 		stopped "$HOLDER"
 	done
 	nothing_left
 }
 
 @test "--slot and --owner ask one hold only, and wait for no other" {
-	local first owner words
+	local owner words
 
-	join_holders --slots red,blue job
-	first=$HOLDER
-	join_holders --slots red,blue job
+	join_two --slots red,blue job
 	run -0 "$FAIRLOCK" release --stop --slot blue job
 	assert_output --regexp "as .*:$HOLDER$"
 	stopped "$HOLDER"
-	assert_equal "$(slot_held_by "$first")" red
-	[ ! -s "said.$first" ]
-	owner=$(id_of "$first")
+	assert_equal "$(slot_held_by "$FIRST")" red
+	[ ! -s "said.$FIRST" ]
+	owner=$(id_of "$FIRST")
 	for words in '--slot blue' "--owner ${owner%:*}:1"; do
 		run -0 "$FAIRLOCK" release --stop $words job
 		assert_output 'lock job has no such hold'
 	done
 	run -0 "$FAIRLOCK" release --stop --owner "$owner" job
-	stopped "$first"
+	stopped "$FIRST"
 	nothing_left
 }
 

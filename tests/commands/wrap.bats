@@ -149,8 +149,7 @@ END
 	hold job
 	join_queue --also a job -c 'echo "$FAIRLOCK_WAITED_MS"'
 	sleep 0.3
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	[ "$(<out)" -ge 300 ]
 }
 

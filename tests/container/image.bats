@@ -1,6 +1,5 @@
 # Images built from .ci/Containerfile and man/examples/Containerfile, and containers of them, in which fairlock is the first
 # process; "make check-container" makes first what these need.
-load ../lib/helpers
 load ../deb/root
 load containers
 

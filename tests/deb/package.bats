@@ -1,6 +1,5 @@
 # The Debian package, alone and in a clean Debian root; "make check-deb" makes both first. There is
 # no network: apt installs from the cache of the root.
-load ../lib/helpers
 load root
 
 # works_for USER: wrap takes a lock on the private server of this user, and status shows it

@@ -2,6 +2,7 @@
 #
 # SUITE     the suite of Debian, whose root .ci/deb-root has made
 
+source "${BASH_SOURCE[0]%/*}/../lib/helpers.bash"
 if [ -z "${SUITE:-}" ]; then
 	SUITE=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 fi

@@ -1,6 +1,5 @@
 # fairlock-server.service under a real systemd in a Debian root that has the package: for members of the group, for other
 # users, and for root. ann is a member, bob is not.
-load ../lib/helpers
 load root
 
 SOCKET=/run/fairlock/socket

@@ -1,6 +1,5 @@
 # The README's commands for two hosts, word for word: two Debian roots with a network between them, in which the user ann
 # may use sudo. The server of the one that is called lock1 has the locks of both.
-load ../lib/helpers
 load root
 
 README=$TESTS_DIR/../README.md

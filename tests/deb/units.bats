@@ -1,6 +1,5 @@
 # The example units, word for word, under a real systemd in a Debian root that has the package. The
 # root has a network of its own, where lock.example.com runs the server that the package suggests.
-load ../lib/helpers
 load root
 
 EXAMPLES=/usr/share/doc/fairlock/examples

@@ -1,5 +1,4 @@
 # The one file in an empty root: no library, no shell, no password database, no names, no time zones, no certificates.
-load ../lib/helpers
 load ../lib/empty-root
 load ../lib/tls
 

@@ -25,8 +25,7 @@ setup() { start_in_folder; }
 @test "a COMMAND that lasts longer than the lease of a handover keeps the lock" {
 	hold job
 	join_queue job sh -c 'echo "$FAIRLOCK_TOKEN" >token; sleep 7; "$FAIRLOCK" status --raw --noheadings -o TOKEN,OWNER job >after'
-	kill "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	[[ $(cat after) == "$(cat token)"*":$WAITER" ]]
 	assert_equal "$(cat said)" ''
 }
@@ -98,7 +97,6 @@ setup() { start_in_folder; }
 @test "COMMAND keeps the lock if the server stands still for 2 s right after the handover" {
 	hold job
 	join_queue job sh -c 'kill -STOP "$1"; sleep 2; kill -CONT "$1"; sleep 4; echo done >ended' - "$SERVER_PID"
-	kill "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	assert_equal "$(cat ended)" done
 }

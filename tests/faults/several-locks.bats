@@ -40,8 +40,7 @@ all_free() { is_free a && is_free job && is_free z; }
 	wait_until in_queue b 1
 	refute [ "$(cli --raw ZRANGE 'fairlock_queue:{b}' 0 0)" = "$id" ]
 	run -0 "$FAIRLOCK" status -q a
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	assert_equal "$(<out)" $'a\nb'
 	nothing_left
 }
@@ -67,8 +66,7 @@ all_free() { is_free a && is_free job && is_free z; }
 	wait "$!" || true
 	asked=$(grep -c 'beginning anew' said)
 	[ "$asked" -ge 1 ] && [ "$asked" -le 45 ] || fail "$asked times"
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 }
 
 # ---- Processes
@@ -93,8 +91,7 @@ all_free() { is_free a && is_free job && is_free z; }
 	cli FLUSHALL # HOLDER takes b up again, or the wrap gets it before that
 	kill -CONT "$WAITER"
 	wait_until grep -q 'lost lock a while waiting for lock b: its lease could not be renewed in time' said
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	[ "$(sed -n 's/^a=//p' tokens)" -gt "$(<later)" ]
 }
 
@@ -106,8 +103,7 @@ all_free() { is_free a && is_free job && is_free z; }
 	kill -CONT "$WAITER"
 	wait_until grep -q 'lost lock a while waiting for lock b: its lease could not be renewed in time' said
 	wait_until in_queue b 1
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 }
 
 # has_left NAME MS: by the server, more than MS are left of the lease of the lock
@@ -128,8 +124,7 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 	has_left a 1
 	kill -CONT "$WAITER"
 	wait_until grep -q 'renewed lock a' said
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	run ! grep -q 'beginning anew' said
 }
 
@@ -144,8 +139,7 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 	wait_until "$FAIRLOCK" status -q a
 	after=$(holder_column a token)
 	[ "$after" -gt "$before" ]
-	kill -TERM "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	grep -qx "a=$after" tokens
 	grep -q "took lock a up again after a loss of data, token $after" said
 	run ! grep -q 'beginning anew' said

@@ -70,8 +70,7 @@ stands_by() {
 	first_waits job touch ran
 	kill -KILL "$GUARD"
 	wait_until ended "$GUARD"
-	kill "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	[ -e ran ]
 }
 

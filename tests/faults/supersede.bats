@@ -35,8 +35,7 @@ ran() {
 	stop "$WAITER"
 	stopped=$WAITER
 	waits new --supersede
-	kill "$HOLDER"
-	ends_with 0 "$WAITER"
+	waiter_is_next
 	kill -CONT "$stopped"
 	ends_with 75 "$stopped"
 	grep -q 'superseded by sh -c .* after' said.old

@@ -1,6 +1,5 @@
 # How the lock passes from Redisson to fairlock and back, and what each sees of the other.
 
-load ../lib/helpers
 load interop
 
 # ---- Redisson holds ----
@@ -43,8 +42,7 @@ redisson_to_shell() {
 	ask anna a.1 lock job
 	shell_waits job
 	start=$(ms)
-	ask ben b.1 forceUnlock job
-	[ "$answer" = true ]
+	is_answered true ben b.1 forceUnlock job
 	granted_after shell "$start"
 	[ "$took" -lt 5000 ]
 }
@@ -94,14 +92,11 @@ redisson_to_shell() {
 	hold job
 	ask anna a.1 unlock job
 	[[ $answer == *IllegalMonitorState* ]]
-	ask anna a.1 isLocked job
-	[ "$answer" = true ]
-	ask anna a.1 isHeld job
-	[ "$answer" = false ]
+	is_answered true anna a.1 isLocked job
+	is_answered false anna a.1 isHeld job
 	ask anna a.1 lock other
 	run -76 "$FAIRLOCK" release --owner 12345678-1234-1234-1234-123456789abc:1 other
-	ask anna a.1 isHeld other
-	[ "$answer" = true ]
+	is_answered true anna a.1 isHeld other
 }
 
 # ---- Plain locks ----
@@ -117,8 +112,7 @@ redisson_to_shell() {
 @test "fairlock excludes Redisson's plain lock" {
 	start_java anna
 	hold job
-	ask anna a.1 isLocked job
-	[ "$answer" = true ]
+	is_answered true anna a.1 isLocked job
 	tell anna a.2 plainLock job
 	wait_until listens_to 'redisson_lock__channel:{job}'
 	run -1 grep 'plainLock ok' anna.out

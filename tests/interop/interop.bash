@@ -1,8 +1,9 @@
-# Real Redisson clients beside fairlock: `load ../lib/helpers`, then `load interop`. Each test has a
+# Real Redisson clients beside fairlock: `load interop`. Each test has a
 # server of its own, and starts its JVMs, which all die with it.
 #
 # REDISSON  the version of Redisson, which tests/interop/build has made ready
 
+source "${BASH_SOURCE[0]%/*}/../lib/helpers.bash"
 : "${REDISSON:=4.7.0}"
 : "${WAIT_S:=60}" # a JVM that has just started is slow on a busy machine
 BUILDROOT=$(realpath -m "$BUILDROOT")
@@ -64,6 +65,12 @@ ask() {
 	wait_until more_answers "$before" "$@"
 	answer=$(grep -- "^$2 $3 " "$1.out" | tail -n 1)
 	answer=${answer#"$2 $3 "}
+}
+
+# is_answered ANSWER WHO ACTOR COMMAND [ARGUMENT...]: a command is answered so
+is_answered() {
+	ask "${@:2}"
+	assert_equal "$answer" "$1"
 }
 
 # answers WHO ACTOR COMMAND...: prints how many answers to such commands have come

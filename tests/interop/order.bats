@@ -1,6 +1,5 @@
 # Many grants to Redisson and fairlock in random order. SEED=N repeats a run.
 
-load ../lib/helpers
 load interop
 
 # works: what a waiter of ours runs. Who finds the folder has overlapped with somebody, as in Client.java.

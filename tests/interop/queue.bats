@@ -1,6 +1,5 @@
 # Redisson and fairlock in one queue: their places and scores, and the waiters that die.
 
-load ../lib/helpers
 load interop
 
 # ---- Places ----
@@ -26,8 +25,7 @@ load interop
 	start_java anna
 	hold job
 	shell_waits job 1
-	ask anna a.1 tryLock job 300
-	[ "$answer" = false ]
+	is_answered false anna a.1 tryLock job 300
 	tell anna a.2 tryLockAsync job 5000
 	tell anna a.3 tryLockAsync job 5000
 	wait_until in_queue job 3

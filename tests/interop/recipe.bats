@@ -1,6 +1,5 @@
 # man/examples/CloseMonth.java beside the README's fairlock wrap of the same lock.
 
-load ../lib/helpers
 load interop
 
 # close_month RUNNER: runs the recipe, which Java compiles itself

@@ -1,6 +1,5 @@
 # Redisson and fairlock where fairlock's holders have slots or share the lock: Redisson's want it alone.
 
-load ../lib/helpers
 load interop
 load ../lib/holders
 
@@ -39,19 +38,17 @@ ends_with_76() {
 }
 
 @test "a Redisson waiter waits until the last slot is given back, and no slot behind it overtakes" {
-	local first second
+	local second
 
 	start_java anna
-	join_holders --slots 3 job
-	first=$HOLDER
-	join_holders --slots 3 job
+	join_two --slots 3 job
 	second=$HOLDER
 	java_waits anna a.1 run job trace 1 20
 	shell_wants 2 --slots 3
 	java_waits anna a.2 run job trace 3 20
 	shell_wants 4 --shared
 	run -75 "$FAIRLOCK" wrap -n --slots 3 job true
-	let_go "$first"
+	let_go "$FIRST"
 	in_queue job 4
 	[ ! -e trace ]
 	let_go "$second"
@@ -61,18 +58,12 @@ ends_with_76() {
 
 @test "for Redisson, a lock with slots is taken by somebody else" {
 	start_java anna
-	join_holders --slots 3 job
-	join_holders --slots 3 job
-	ask anna a.1 isLocked job
-	[ "$answer" = true ]
-	ask anna a.1 isHeld job
-	[ "$answer" = false ]
-	ask anna a.1 getHoldCount job
-	[ "$answer" = 0 ]
-	ask anna a.1 tryLock job 0
-	[ "$answer" = false ]
-	ask anna a.1 tryLock job 300
-	[ "$answer" = false ]
+	join_two --slots 3 job
+	is_answered true anna a.1 isLocked job
+	is_answered false anna a.1 isHeld job
+	is_answered 0 anna a.1 getHoldCount job
+	is_answered false anna a.1 tryLock job 0
+	is_answered false anna a.1 tryLock job 300
 	ask anna a.1 remainTimeToLive job
 	[ "$answer" -gt 0 ]
 	has_holders 2
@@ -81,16 +72,13 @@ ends_with_76() {
 }
 
 @test "forceUnlock breaks the lock for all of its holders, who notice it at the next renewal" {
-	local option first
+	local option
 
 	start_java anna
 	for option in '--slots 3' --shared; do
-		join_holders -l 6s $option job
-		first=$HOLDER
-		join_holders -l 6s $option job
-		ask anna a.1 forceUnlock job
-		[ "$answer" = true ]
-		ends_with_76 "$first" "$HOLDER"
+		join_two -l 6s $option job
+		is_answered true anna a.1 forceUnlock job
+		ends_with_76 "$FIRST" "$HOLDER"
 		is_free job
 	done
 	nothing_left

@@ -1,6 +1,8 @@
 # An empty root, into which a test puts a tarball or package: `load empty-root`. All else that is there are /proc, /dev,
 # and the socket of the test's server.
 
+source "${BASH_SOURCE[0]%/*}/helpers.bash"
+
 # empty_root: makes a new folder, ROOT, or skips the test if this machine allows no namespaces
 empty_root() {
 	ENTER=(unshare --mount --pid --fork --kill-child)

@@ -1,4 +1,4 @@
-# Holders, waiters and their history in a failover: `load helpers`, `load jobs`, then `load failover`.
+# Holders, waiters and their history in a failover: `load failover`.
 #
 #   hold_job -l 10s                  # holds `job` until `touch go`, and exits with 3
 #   queue_up_to 2                    # waiters 1 and 2 queue in this order
@@ -8,6 +8,10 @@
 #
 # history   one line for each begin and end of a critical section, in the order in which they
 #           happened: WHAT WAITER TOKEN SECONDS-SINCE-BOOT
+
+source "${BASH_SOURCE[0]%/*}/nodes.bash"
+source "${BASH_SOURCE[0]%/*}/jobs.bash"
+source "${BASH_SOURCE[0]%/*}/holders.bash"
 
 # hold_job [OPTION...]: wrap holds `job`. Sets HOLDER, HOLD_TOKEN and HOLD_OWNER. Its messages are in `said`.
 hold_job() {

@@ -100,9 +100,14 @@ stop() {
 
 is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
-# kill_at_once PID...: kills all of them before one sees that another is dead; as root with a priority that lets none of them run
-# in between on a busy machine
-kill_at_once() { nice -n -20 kill -KILL "$@" 2>/dev/null; }
+# kill_at_once PID...: kills all of them before one sees that another is dead; with real-time priority, or else a high one, since a
+# busy machine might let one of them run in between
+kill_at_once() {
+	local before=(nice -n -20)
+
+	! chrt -f 50 true 2>/dev/null || before=(chrt -f 50)
+	"${before[@]}" kill -KILL "$@" 2>/dev/null
+}
 
 # ended PID: succeeds if it is gone, or a zombie
 ended() {
@@ -289,6 +294,12 @@ join_queue() {
 	background "$FAIRLOCK" wrap "$@" >>out 2>>said
 	WAITER=$!
 	wait_until in_queue job $((before + 1))
+}
+
+# waiter_is_next: HOLDER ends, and then WAITER, with 0
+waiter_is_next() {
+	kill "$HOLDER"
+	ends_with 0 "$WAITER"
 }
 
 # held_by DESCRIPTION [MS]: has the server say that this process has held `job` for so long

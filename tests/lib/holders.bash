@@ -19,6 +19,14 @@ join_holders() {
 	wait_until has_holders $((before + 1)) "${!#}"
 }
 
+# join_two WORD... NAME: two more holders, FIRST and HOLDER
+join_two() {
+	join_holders "$@"
+	# shellcheck disable=SC2034 # tests read it
+	FIRST=$HOLDER
+	join_holders "$@"
+}
+
 # let_go PID: ends COMMAND of this wrap, and so the hold
 let_go() {
 	kill -TERM "$1"

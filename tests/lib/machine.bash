@@ -1,4 +1,4 @@
-# A host on which the recipes of man/examples run word for word: `load ../lib/helpers`, then `load ../lib/machine`.
+# A host on which the recipes of man/examples run word for word: `load ../lib/machine`.
 #
 #   "$HOST" COMMAND...       runs COMMAND there, in the same process, in this folder and with this environment
 #   program NAME TEXT        makes the program /usr/local/bin/NAME, a shell script; fairlock is there already
@@ -8,6 +8,7 @@
 # file see. lock.example.com is the host itself, where the server of the file listens on the usual port. `cli` reaches
 # the server from the test. The kernel ends all processes of the host with the file.
 
+source "${BASH_SOURCE[0]%/*}/helpers.bash"
 EXAMPLES=$TESTS_DIR/../man/examples
 
 setup_file() { new_machine; }

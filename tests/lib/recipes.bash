@@ -1,6 +1,7 @@
-# The commands of the README, run word for word but for the folder of the programs and the address of the server: `load
-# helpers`, `load one_server`, then `load recipes`.
+# The commands of the README, run word for word but for the folder of the programs and the address of the server:
+# `load recipes`.
 
+source "${BASH_SOURCE[0]%/*}/one_server.bash"
 README=$TESTS_DIR/../README.md
 
 setup() { begin_example; }

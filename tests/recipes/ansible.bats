@@ -1,6 +1,5 @@
 # man/examples/ansible-locked.yml, run by the real ansible-playbook on local hosts.
 
-load ../lib/one_server
 load ../lib/recipes
 
 setup() {

@@ -1,6 +1,5 @@
 # The commands of man/examples/github-*.yml, gitlab-ci.yml and kubernetes-*.yml in plain shells, with the variables of the file.
 
-load ../lib/helpers
 load ../lib/machine
 
 setup() {

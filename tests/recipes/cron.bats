@@ -1,7 +1,6 @@
 # man/examples/crontab in /etc/cron.d of some hosts, with the real cron. It takes its clock for one shortly before
 # three o'clock.
 
-load ../lib/helpers
 load ../lib/machine
 
 setup() {

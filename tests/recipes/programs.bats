@@ -1,6 +1,5 @@
 # The programs of man/examples that are a few lines of shell or Python, and metrics-crontab with alerts.yml.
 
-load ../lib/one_server
 load ../lib/recipes
 
 # A COMMAND's end: it stays until there is a file `go` in this folder.

@@ -1,6 +1,5 @@
 # man/examples/restic-nightly, with the real restic and a repository on this host.
 
-load ../lib/one_server
 load ../lib/recipes
 
 # The repository is made once: restic takes half a second to make a key, and as long each time that it needs one.

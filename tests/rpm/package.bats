@@ -1,5 +1,4 @@
 # The rpm package, alone and in an empty root; "make check-rpm" makes it first.
-load ../lib/helpers
 load ../lib/empty-root
 
 setup_file() {

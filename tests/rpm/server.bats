@@ -1,5 +1,4 @@
 # The rpm package and fairlock-server.service under a real systemd, in the Debian root of "make check-deb".
-load ../lib/helpers
 load ../deb/root
 
 setup_file() {

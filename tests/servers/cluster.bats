@@ -1,8 +1,5 @@
 # Locks in a cluster: fairlock finds the node with the lock's slot, and follows the slot.
-load ../lib/nodes
 load ../lib/failover
-load ../lib/jobs
-load ../lib/holders
 
 setup_file() { start_cluster; }
 
@@ -278,9 +275,7 @@ job_is_gone() { ! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | gre
 }
 
 @test "while the holders' sorted set has not come to the new node yet, those that want the lock alone break no hold" {
-	join_holders -l 20s --slots 2 job
-	first=$HOLDER
-	join_holders -l 20s --slots 2 job
+	join_two -l 20s --slots 2 job
 	join_queue --connect-timeout 10s job touch alone
 	open_slot "$SLOT" "$OTHER"
 	for key in job 'fairlock:{job}' 'redisson_lock_queue:{job}' 'fairlock_log:{job}' 'redisson_lock_timeout:{job}'; do
@@ -291,9 +286,9 @@ job_is_gone() { ! node_cli "$OWNER" --raw CLUSTER GETKEYSINSLOT "$SLOT" 10 | gre
 	close_slot "$SLOT" "$OTHER"
 	use_cluster
 	wait_until in_queue job 1
-	for HOLDER in "$first" "$HOLDER"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
+	for HOLDER in "$FIRST" "$HOLDER"; do wait_until ends_after "$(id_of "$HOLDER")" $(($(now_ms) + 15000)); done
 	consistent
-	let_go "$first"
+	let_go "$FIRST"
 	let_go "$HOLDER"
 	ends_with 0 "$WAITER"
 	[ -e alone ]

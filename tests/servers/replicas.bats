@@ -1,8 +1,5 @@
 # --replicas: a grant and each renewal count only when that many replicas have confirmed them.
-load ../lib/nodes
 load ../lib/failover
-load ../lib/jobs
-load ../lib/holders
 
 setup_file() { start_sentinels; }
 

@@ -1,8 +1,5 @@
 # Locks behind sentinels: fairlock finds the master, and follows it to another server.
-load ../lib/nodes
 load ../lib/failover
-load ../lib/jobs
-load ../lib/holders
 
 setup_file() { start_sentinels; }
 
@@ -157,16 +154,14 @@ start_wrong_sentinel() {
 @test "shared holds and slots stay held through a failover, and their waiters go on at the new master" {
 	cli() { master_cli "$@"; }
 	for kind in --shared '--slots 2'; do
-		join_holders -l 20s $kind job
-		first=$HOLDER
-		join_holders -l 20s $kind job
+		join_two -l 20s $kind job
 		second=$HOLDER
 		join_queue job touch ran
 		fail_over
 		wait_until in_queue job 1
 		wait_until has_holders 2
 		consistent
-		let_go "$first"
+		let_go "$FIRST"
 		still_runs "$second"
 		[ ! -e ran ]
 		let_go "$second"
