@@ -132,8 +132,9 @@ class Job(Event):
 class History:
     def __init__(self, folder):
         with open(os.path.join(folder, "history"), encoding="utf-8") as file:
-            # the last line is incomplete if its writer died
-            events = [Event({**json.loads(line), "raw": line.strip()}) for line in file if line.endswith("\n")]
+            # what a writer wrote as it died is incomplete: the end of the file, or in front of the next one's line
+            lines = [line[max(line.rfind('{"at":'), 0):] for line in file if line.endswith("\n")]
+        events = [Event({**json.loads(line), "raw": line.strip()}) for line in lines]
         self.events = sorted((each for event in events for each in event.by_lock()), key=lambda event: event.at)
         self.of = collections.defaultdict(list)
         for event in self.events:
