@@ -16,8 +16,8 @@
  * if its lease is so short that it could not ask a second time. */
 #define HURRY_MIN_MS 1000
 
-/* How soon a holder renews if its lock was handed over, with a short lease, or if it has no
- * connection yet, and so hears nothing. Many a COMMAND has ended by then. */
+/* How soon a holder renews if its lock was handed over, with a short lease, or if it may not have
+ * heard all: without a connection, or while it waited. Many a COMMAND has ended by then. */
 #define EARLY_RENEW_MS 50
 
 /* How long a process that is about to end waits for the answers. */
@@ -52,9 +52,9 @@ void hold_take(struct hold *hold)
 	hold->ends_ms = lock->deadline_ms;
 	hold->pace = (struct pace){0};
 	hold->why[0] = hold->asked_by[0] = '\0';
-	hold->renew_ms = lock->handed || client->connection.stage == CONNECTION_DOWN
-				 ? clock_ms() + EARLY_RENEW_MS
-				 : client->sent_ms + lock->lease_ms / 3;
+	hold->renew_ms = client->sent_ms + lock->lease_ms / 3;
+	if (lock->handed || lock->was_told || client->connection.stage == CONNECTION_DOWN)
+		hold->renew_ms = clock_ms() + EARLY_RENEW_MS;
 	hurry(hold, lock->handed ? (lock->deadline_ms - lock->since_ms) / 3 : lock->lease_ms / 6);
 	wire_channel(&lock->keys, lock->owner, channel);
 	client_subscribe(client, channel);

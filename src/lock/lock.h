@@ -96,6 +96,7 @@ struct lock {
 	int64_t deadline_ms; /* until when it is surely ours, if the server's clock runs as ours */
 	int64_t ttl_ms;      /* the time to live that deadline_ms was counted from */
 	bool handed;         /* to a waiter: the server soon expects a renewal */
+	bool was_told;       /* while it waited; that may have been for the holder, as of --stop */
 	bool starts;         /* COMMAND is about to start, as renewals say: see hold_set_start */
 	struct lock_end end;
 };

@@ -364,7 +364,7 @@ static int refused(struct error *err, const struct waiting *w, const struct ask_
 		     waited(lock, time));
 		break;
 	case ASK_FORCED:
-		fail(err, STATUS_NOT_OBTAINED, "lost lock %s: somebody broke it by force", name);
+		fail(err, STATUS_NOT_HELD, "lost lock %s: somebody broke it by force", name);
 		break;
 	case ASK_SUPERSEDED:
 		if (*reply->word)
@@ -724,6 +724,7 @@ static void heard(struct waiting *w)
 		got_it(w);
 		return;
 	}
+	w->lock->was_told = true;
 	if (sscanf(message, "first %" SCNd64, &in_ms) == 1 && in_ms > 0) {
 		w->first = true;
 		/* the key is there until its last millisecond is over */

@@ -69,6 +69,19 @@ job_has_ended() {
 	was_asked
 }
 
+@test "a wrap that was asked before it heard that it holds the lock learns it when it does" {
+	wait_behind_holder -l 10m job sleep 600
+	wait_until has_guard "$WAITER"
+	stop "$WAITER"
+	stop "$GUARD"
+	kill "$HOLDER"
+	wait_until holds_lock "$WAITER"
+	run -75 "$FAIRLOCK" release --stop --wait 0 job
+	sleep 1 # the message of the grant is too old then, and it asks
+	kill -CONT "$GUARD" "$WAITER"
+	ends_with 124 "$WAITER"
+}
+
 @test "when the server loses its data between the request and the answer, the hold that was taken up is asked again" {
 	start_job -l 40s -k 500ms
 	stop "$GUARD"

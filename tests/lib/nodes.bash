@@ -81,6 +81,7 @@ kill_node() {
 }
 
 stop_node() { stop "$(node_pid "$1")"; }
+stop_nodes() { stop "$(node_pid "$1")" && stop "$(node_pid "$2")"; }
 continue_node() { kill -s CONT "$(node_pid "$1")"; }
 
 # Commands to nodes

@@ -82,8 +82,7 @@ waiting_for_replicas() {
 	hold_job -l 6s -k 500ms --connect-timeout 1s --replicas 1
 	# the lease that the replicas know ends then at the latest
 	ends=$(($(date +%s%3N) + $(node_cli "$MASTER" PTTL job)))
-	stop_node "$REPLICA"
-	stop_node "$OTHER"
+	stop_nodes "$REPLICA" "$OTHER"
 	command=$(pgrep -f "echo .*FAIRLOCK_TOKEN" -P "$(pgrep -P "$HOLDER")")
 	wait_until ended "$command"
 	left=$((ends - $(date +%s%3N)))
@@ -96,8 +95,7 @@ waiting_for_replicas() {
 @test "replicas that hang for less than the lease do not stop COMMAND" {
 	hold_job -l 9s -k 500ms --replicas 2 # else a busy machine has too little time between renewal and stop
 	for _ in 1 2 3; do
-		stop_node "$REPLICA"
-		stop_node "$OTHER"
+		stop_nodes "$REPLICA" "$OTHER"
 		# until the next renewal, which waits for them
 		wait_until waiting_for_replicas 1
 		sleep 0.5
@@ -127,8 +125,7 @@ waiting_for_replicas() {
 
 # A repeated grant still writes something: else servers from 7.2 on would not wait for replicas.
 @test "a connection lost between the grant and the replicas' answer makes wrap wait for the replicas again" {
-	stop_node "$REPLICA"
-	stop_node "$OTHER"
+	stop_nodes "$REPLICA" "$OTHER"
 	for back in no yes; do
 		background "$FAIRLOCK" wrap --replicas 1 --connect-timeout 6s --url "$URL" job touch ran 2>err
 		wrapper=$!
@@ -150,8 +147,7 @@ waiting_for_replicas() {
 }
 
 @test "--wait and a signal end the wait for replicas, and the grant is undone" {
-	stop_node "$REPLICA"
-	stop_node "$OTHER"
+	stop_nodes "$REPLICA" "$OTHER"
 	run -69 "$FAIRLOCK" wrap -qE 0 -w 500ms --replicas 1 --connect-timeout 10s -l 1m job touch ran
 	assert_output 'fairlock: cannot get lock job: too few replicas confirmed it'
 	nothing_left
@@ -170,8 +166,7 @@ waiting_for_replicas() {
 @test "after a failover a holder takes up a grant that no replica had, under its token and before the waiter gets it" {
 	own_sentinels
 	use_master
-	stop_node "$REPLICA"
-	stop_node "$OTHER"
+	stop_nodes "$REPLICA" "$OTHER"
 	node_cli "$MASTER" CLIENT KILL TYPE replica
 	hold_job -l 20s
 	queue_up 1
