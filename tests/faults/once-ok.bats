@@ -37,8 +37,7 @@ END
 	touch all
 	wait_until has_runs 3
 	wait_until have_ended 2
-	stop_server
-	start_server --appendonly yes
+	restart_server --appendonly yes
 	WAIT_S=60 wait_until is_as_before
 	have_ended 2
 	touch go

@@ -203,8 +203,7 @@ connections_are() { test "$(proxy count)" "$@"; }
 	for pid in "${WAITERS[@]}" "$HOLDER"; do
 		hang "$pid"
 	done
-	stop_server
-	start_server
+	restart_server
 	for i in 7 8; do
 		background "$FAIRLOCK" wrap L -- sh -c 'until [ -e go ]; do sleep 0.02; done
 			echo "$0 $(date +%s%N) $FAIRLOCK_TOKEN" >>trace' "$i"

@@ -9,8 +9,9 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 # When a test fails, this prints what its wraps have said.
 teardown() { [ -n "$BATS_TEST_COMPLETED" ] || grep -s . trace ./*.said; }
 
-# Two locks in use while a fault comes and goes: use_two_locks. The holder of `short` has a lease that ends during the fault, the
-# holder of `long` a longer one. Three waiters queue for `long`: `first`, then one whose --wait ends during the fault, then `second`.
+# use_two_locks: two locks in use while a fault comes and goes, on a server that it starts unless the test has. The holder of `short` has
+# a lease that ends during the fault, the holder of `long` a longer one. Three waiters queue for `long`: `first`, then one whose --wait
+# ends during the fault, then `second`.
 
 # wait_as PLACE WAITER [OPTION...]: WAITER queues for `long` at PLACE, from 1; $! is its process id
 wait_as() {
@@ -19,6 +20,7 @@ wait_as() {
 }
 
 use_two_locks() {
+	[ -n "${SERVER_PID:-}" ] || start_server
 	cat >deaf.sh <<'END'
 trap '' TERM
 echo $$ >>short.pids
@@ -169,7 +171,6 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 
 # A server out of memory refuses new data, but not new times to live.
 @test "OOM: a holder goes on, a waiter keeps its place, and a newcomer is refused" {
-	start_server
 	use_two_locks
 	connections >before
 	cli CONFIG SET maxmemory 1 >/dev/null
@@ -203,7 +204,6 @@ connections() { cli CLIENT LIST TYPE pubsub | sed -n 's/^id=\([0-9]*\) .*/\1/p' 
 heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 1)" = 2 ]; }
 
 @test "CLIENT PAUSE: a short lease ends, a newcomer gets status 69, and the others go on" {
-	start_server
 	use_two_locks
 	cli CLIENT PAUSE 4500 >/dev/null
 	short_is_stopped
@@ -213,7 +213,6 @@ heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 
 }
 
 @test "CLIENT KILL: a holder goes on, and waiters come back to their places" {
-	start_server
 	use_two_locks
 	for _ in 1 2 3; do
 		cli CLIENT KILL TYPE pubsub SKIPME yes >/dev/null
@@ -225,7 +224,6 @@ heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 
 }
 
 @test "SCRIPT FLUSH: holder and waiters send the scripts again" {
-	start_server
 	use_two_locks
 	for _ in 1 2 3; do
 		cli SCRIPT FLUSH >/dev/null
@@ -256,7 +254,6 @@ heard_by_both() { [ "$(cli PUBSUB NUMSUB 'redisson_lock__channel:{L}' | tail -n 
 }
 
 @test "FLUSHALL: the holder takes the lock up at its next renewal, and a waiter comes back to its place" {
-	start_server
 	use_two_locks
 	kill_timed
 	cli FLUSHALL >/dev/null
@@ -274,8 +271,7 @@ restart_under_a_queue() {
 	for i in 1 2 3 4 5; do
 		join_queue job sh -c 'echo "$0" >>trace; echo "$FAIRLOCK_TOKEN" >>tokens' "$i"
 	done
-	stop_server
-	start_server "$@"
+	restart_server "$@"
 	wait_until in_queue job 5
 	wait_until prints 1 cli EXISTS job
 	[ ! -e trace ]
@@ -317,7 +313,6 @@ restart_under_a_queue() {
 # volatile-ttl evicts first what expires first: the two locks, then keys of others. Our queue
 # expires long after those.
 @test "key evicted: a holder stops at its next renewal, and a waiter keeps its place" {
-	start_server
 	use_two_locks
 	kill_timed
 	cli EVAL 'for i = 1, 1000 do redis.call("SET", i, string.rep("x", 2000), "EX", 60) end' 0

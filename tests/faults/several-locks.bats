@@ -133,8 +133,7 @@ has_left() { [ "$(cli PTTL "$1")" -gt "$2" ]; }
 @test "when the server is restarted without its data while it waits, it keeps the lock, under a new token, and its place" {
 	waits_under -v --also a -l 20s b sh -c 'echo "$FAIRLOCK_TOKENS" >tokens'
 	before=$(holder_column a token)
-	stop_server
-	start_server
+	restart_server
 	wait_until in_queue b 1
 	wait_until "$FAIRLOCK" status -q a
 	after=$(holder_column a token)

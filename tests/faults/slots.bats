@@ -89,8 +89,7 @@ all_well() {
 	three_hold -l 10s --slots 3
 	slots=$(for i in "${PIDS[@]}"; do slot_held_by "$i"; done)
 	tokens=$(for i in "${IDS[@]}"; do column "h:$i" token; done)
-	stop_server
-	start_server
+	restart_server
 	wait_until has_holders 3
 	assert_equal "$(for i in "${PIDS[@]}"; do slot_held_by "$i"; done)" "$slots"
 	assert_equal "$(for i in "${IDS[@]}"; do column "h:$i" token; done)" "$tokens"
@@ -118,8 +117,7 @@ all_well() {
 		join_queue --slots 3 job ./section "$i" 0.1 slot
 		wrappers+=("$WAITER")
 	done
-	stop_server
-	start_server
+	restart_server
 	wait_until has_holders 3
 	wait_until in_queue job 6
 	consistent

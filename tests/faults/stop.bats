@@ -87,8 +87,7 @@ job_has_ended() {
 	stop "$GUARD"
 	stop_in_background
 	wait_until is_asked
-	stop_server
-	start_server
+	restart_server
 	wait_until knows_loss # it has looked, and did not take the hold for over
 	still_runs "$STOPPER"
 	kill -CONT "$GUARD"

@@ -184,8 +184,7 @@ shown_nowhere() {
 }
 
 @test "no password of a URL in a command line or a reason goes to the server" {
-	stop_server
-	start_server
+	restart_server
 	long=$(printf '%0470d' 7)
 	"$FAIRLOCK" wrap a -- true --url redis://:SECRET@127.0.0.1:1 b
 	"$FAIRLOCK" wrap a -- true fairlock wrap "--url=redis://user:SECRET@h" -- curl https://SECRET@h/x https://u:SECRET@h https://h/@scope/pkg

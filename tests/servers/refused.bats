@@ -207,8 +207,7 @@ obtains_nothing() {
 
 @test "a server without a command that the scripts call: 69, and no lock without a time to live" {
 	for command in PEXPIRE DEL PTTL; do
-		stop_server
-		start_server --rename-command "$command" ''
+		restart_server --rename-command "$command" ''
 		"$FAIRLOCK" acquire job >/dev/null 2>&1 || true
 		run -69 timeout 20 "$FAIRLOCK" wrap -w 300ms job true
 		says 'it lacks a command: renamed, or the server is too old; see fairlock doctor'
