@@ -189,8 +189,8 @@ class Checker(Sections):
                 (0, True),
                 (69, away or asks and self.is_impatient(job)),
                 (71, asks and job.hit("kill", "keeper")),  # it was killed before it was ready
-                (75, asks and (job.removed or self.was_forced(job) or self.has_waited(job, report.at) or orphaned)),
-                (76, not asks and (lost or job.hit("stop"))),
+                (75, asks and (job.removed or self.has_waited(job, report.at) or orphaned)),
+                (76, self.was_forced(job) if asks else lost or job.hit("stop")),
                 (128 + 9, job.hit("kill")),
                 (128 + 15, job.hit("term")),
             ]
