@@ -193,7 +193,7 @@ stop_server() {
 	wait "$SERVER_PID" 2>/dev/null || true
 }
 
-restart_server() { stop_server && start_server "$@"; }
+restart_server() { stop_server KILL && start_server "$@"; }
 
 # ask_can WORD...: ASK does the same with these words as redis-cli, which takes longer to start
 ask_can() { [ -n "$ASK" ] && [[ ${1-} =~ ^([A-Z]+|--raw|-x)$ && $1 != *SUBSCRIBE && $1 != MONITOR ]]; }
