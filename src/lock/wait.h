@@ -40,7 +40,7 @@ enum wait_event {
 };
 
 /* Waits for the lock, as the options say. A lock that was not obtained is a failure with
- * STATUS_NOT_OBTAINED. */
+ * STATUS_NOT_OBTAINED; one that was lost meanwhile, with that or with STATUS_NOT_HELD. */
 enum wait_event wait_for_lock(const struct wait *wait, struct hold *hold, struct error *err);
 
 /* Renews the locks that are held before COMMAND begins. Returns WAIT_GRANTED, or how the wait ends

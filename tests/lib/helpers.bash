@@ -193,6 +193,7 @@ stop_server() {
 	wait "$SERVER_PID" 2>/dev/null || true
 }
 
+# restart_server [OPTION...]: kills the server, and starts it again as start_server does
 restart_server() { stop_server KILL && start_server "$@"; }
 
 # ask_can WORD...: ASK does the same with these words as redis-cli, which takes longer to start
